@@ -1,0 +1,70 @@
+"""Lists which pods are pending, so that one whose end no stream has told about is forgotten.
+
+Kopf lists again after a 410 without telling what has vanished meanwhile.  Only names and UIDs are
+asked for: that is cheap enough to do every half minute.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from moorage.adapters.kube.client import KubeClient
+from moorage.adapters.kube.errors import Gone, KubeError
+from moorage.core.model.events import PendingListed
+from moorage.runtime.ports import Clock
+
+logger = logging.getLogger(__name__)
+
+#: What makes a pod pending, on the server's side; the Kopf handler watches the same.
+SELECTOR = "spec.nodeName=,status.phase!=Succeeded,status.phase!=Failed"
+
+_METADATA_ONLY = {"Accept": "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"}
+_PAGE = 1000
+
+
+class PendingLister:
+    """Submits a ``PendingListed`` every ``interval`` seconds."""
+
+    def __init__(
+        self,
+        client: KubeClient,
+        submit: Callable[[PendingListed], None],
+        clock: Clock,
+        *,
+        interval: float = 30.0,
+    ) -> None:
+        self._client = client
+        self._submit = submit
+        self._clock = clock
+        self._interval = interval
+
+    async def run(self) -> None:
+        """List for ever.  A list that fails is left out: the next one tells the same."""
+        while True:
+            await asyncio.sleep(self._interval)
+            try:
+                self._submit(await self.list_once())
+            except KubeError as error:
+                logger.info("Pending pods cannot be listed now: %s", error)
+
+    async def list_once(self) -> PendingListed:
+        """One list, in pages; a page too old to go on from starts it over."""
+        while True:
+            listed_at = self._clock.now()
+            try:
+                return PendingListed(frozenset(await self._uids()), listed_at)
+            except Gone:
+                logger.debug("The list of pending pods took too long and starts over")
+
+    async def _uids(self) -> list[str]:
+        uids: list[str] = []
+        params: dict[str, str | int | bool] = {"fieldSelector": SELECTOR, "limit": _PAGE}
+        while True:
+            page = await self._client.request("GET", "/api/v1/pods", params=params, headers=_METADATA_ONLY)
+            uids += [item["metadata"]["uid"] for item in page.get("items") or ()]
+            token = (page.get("metadata") or {}).get("continue")
+            if not token:
+                return uids
+            params["continue"] = token

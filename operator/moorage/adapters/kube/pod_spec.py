@@ -1,0 +1,274 @@
+"""The part of a pod's spec that scheduling reads, from JSON to ``PodSpec``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from moorage.adapters.kube.fields import INT64, PORTS, Reader
+from moorage.adapters.kube.pod_requests import requests_by_spec
+from moorage.adapters.kube.sharing import Sharing
+from moorage.core.model.pod import HostPort, PodSpec
+from moorage.core.model.selector import NodeSelector, NodeSelectorTerm, Operator, PreferredTerm, Requirement
+from moorage.core.model.taint import Toleration
+
+DEFAULT_SCHEDULER: Final = "default-scheduler"
+
+#: Volume sources that restrict where a pod can run, and how to name them to a user.
+_BOUND_VOLUMES: Final = {
+    "persistentVolumeClaim": "a PersistentVolumeClaim volume",
+    "ephemeral": "a generic ephemeral volume",
+    "gcePersistentDisk": "a GCE persistent disk",
+    "awsElasticBlockStore": "an AWS EBS volume",
+    "azureDisk": "an Azure disk",
+    "azureFile": "an Azure file share",
+    "cinder": "a Cinder volume",
+    "iscsi": "an iSCSI volume",
+    "portworxVolume": "a Portworx volume",
+    "rbd": "an RBD volume",
+    "vsphereVolume": "a vSphere volume",
+}
+_OPERATORS: Final = {operator.value: operator for operator in Operator}
+
+
+def read_pod_spec(spec: Mapping[str, Any], reader: Reader, sharing: Sharing | None = None) -> PodSpec:
+    """Read a pod's spec; whatever is wrong is in ``reader.problems`` and in the result's ``invalid``.
+
+    With ``sharing``, specs that differ (those of a DaemonSet's pods, each tied to its node) still share what
+    they have in common.
+    """
+    sharing = sharing or Sharing(capacity=64)
+    affinity = reader.mapping(spec.get("affinity"), "spec.affinity")
+    required, preferred = _node_affinity(affinity.get("nodeAffinity"), reader)
+    images = tuple(_images(spec, reader))
+    features = tuple(_required_features(spec, reader))
+    requests = requests_by_spec(spec, reader)
+    node_selector = reader.text_map(spec.get("nodeSelector"), "spec.nodeSelector")
+    return PodSpec(
+        scheduler_name=sys.intern(
+            reader.text(spec.get("schedulerName"), "spec.schedulerName") or DEFAULT_SCHEDULER
+        ),
+        priority=reader.whole(spec.get("priority"), "spec.priority"),
+        preemption_policy=sys.intern(
+            reader.text(spec.get("preemptionPolicy"), "spec.preemptionPolicy") or "PreemptLowerPriority"
+        ),
+        requests=sharing.under(
+            ("requests", *requests.amounts.items(), requests.scoring_cpu, requests.scoring_memory),
+            lambda: requests,
+        ),
+        node_selector=sharing.under(("text", *node_selector.items()), lambda: node_selector),
+        required=sharing.value(required),
+        preferred=sharing.value(preferred),
+        tolerations=sharing.value(tuple(_tolerations(spec, reader))),
+        host_ports=sharing.value(tuple(_host_ports(spec, reader))),
+        images=sharing.value(images),
+        image_containers=len(images),
+        required_features=features,
+        unsupported=sharing.value(
+            (*_unsupported(spec, affinity, reader), *(f"the node feature {feature}" for feature in features))
+        ),
+        ignored_preferences=sharing.value(tuple(_ignored_preferences(spec, affinity, reader))),
+        invalid=tuple(f"{path}: {message}" for path, message in reader.problems),
+    )
+
+
+def relevant_parts(spec: Mapping[str, Any]) -> list[Any]:
+    """Everything that ``read_pod_spec`` reads of a well-formed spec, and little else.
+
+    Pods whose parts are equal share one ``PodSpec``.  What differs from pod to pod of one template stays
+    out: the node, the host name, gates, the generated name of the service account's token volume.
+    Raises TypeError, AttributeError or the like for a spec that is not well-formed.
+    """
+    return [
+        spec.get("schedulerName"),
+        spec.get("priority"),
+        spec.get("preemptionPolicy"),
+        spec.get("resources"),
+        spec.get("overhead"),
+        spec.get("nodeSelector"),
+        spec.get("affinity"),
+        spec.get("tolerations"),
+        spec.get("topologySpreadConstraints"),
+        spec.get("resourceClaims") is not None,
+        spec.get("schedulingGroup") is not None or spec.get("workloadRef") is not None,
+        spec.get("hostNetwork"),
+        spec.get("hostUsers"),
+        [_container_parts(container) for container in spec.get("containers") or ()],
+        [_container_parts(container) for container in spec.get("initContainers") or ()],
+        [
+            sources
+            for volume in spec.get("volumes") or ()
+            if (
+                sources := [
+                    k if k != "image" else volume[k] for k in volume if k == "image" or k in _BOUND_VOLUMES
+                ]
+            )
+        ],
+    ]
+
+
+def _container_parts(container: Mapping[str, Any]) -> list[Any]:
+    mounts = container.get("volumeMounts") or ()
+    return [
+        container.get("name"),
+        container.get("image"),
+        container.get("resources"),
+        container.get("ports"),
+        container.get("restartPolicy"),
+        container.get("restartPolicyRules"),
+        any("bindMountOptions" in mount for mount in mounts),
+    ]
+
+
+def _node_affinity(value: object, reader: Reader) -> tuple[NodeSelector | None, tuple[PreferredTerm, ...]]:
+    path = "spec.affinity.nodeAffinity"
+    affinity = reader.mapping(value, path)
+    required = None
+    key = "requiredDuringSchedulingIgnoredDuringExecution"
+    if affinity.get(key) is not None:
+        terms = reader.mapping(affinity[key], f"{path}.{key}").get("nodeSelectorTerms")
+        required = NodeSelector(
+            tuple(
+                _term(term, where, reader)
+                for where, term in reader.objects(terms, f"{path}.{key}.nodeSelectorTerms")
+            )
+        )
+    key = "preferredDuringSchedulingIgnoredDuringExecution"
+    preferred = []
+    for where, item in reader.objects(affinity.get(key), f"{path}.{key}"):
+        weight = reader.whole(item.get("weight"), f"{where}.weight")
+        preference = reader.mapping(item.get("preference"), f"{where}.preference")
+        term = _term(preference, f"{where}.preference", reader)
+        # kube-scheduler skips empty terms here, although the API documentation says that they match every node.
+        if weight and (term.expressions or term.fields):
+            preferred.append(PreferredTerm(weight, term))
+    return required, tuple(preferred)
+
+
+def _term(term: Mapping[str, Any], path: str, reader: Reader) -> NodeSelectorTerm:
+    return NodeSelectorTerm(
+        tuple(_requirements(term.get("matchExpressions"), f"{path}.matchExpressions", reader)),
+        tuple(_requirements(term.get("matchFields"), f"{path}.matchFields", reader)),
+    )
+
+
+def _requirements(value: object, path: str, reader: Reader) -> Iterator[Requirement]:
+    for where, item in reader.objects(value, path):
+        name = reader.text(item.get("operator"), f"{where}.operator")
+        operator = _OPERATORS.get(name)
+        if operator is None:
+            known = ", ".join(_OPERATORS)
+            reader.report(f"{where}.operator", f"unknown operator {name!r}, must be one of {known}")
+            continue
+        key = reader.text(item.get("key"), f"{where}.key")
+        yield Requirement(key, operator, reader.texts(item.get("values"), f"{where}.values"))
+
+
+def _tolerations(spec: Mapping[str, Any], reader: Reader) -> Iterator[Toleration]:
+    for path, item in reader.objects(spec.get("tolerations"), "spec.tolerations"):
+        reader.whole(item.get("tolerationSeconds"), f"{path}.tolerationSeconds", INT64)
+        yield Toleration(
+            reader.text(item.get("key"), f"{path}.key"),
+            reader.text(item.get("operator"), f"{path}.operator") or "Equal",
+            reader.text(item.get("value"), f"{path}.value"),
+            reader.text(item.get("effect"), f"{path}.effect"),
+        )
+
+
+def _host_ports(spec: Mapping[str, Any], reader: Reader) -> Iterator[HostPort]:
+    """Ports taken on the node by sidecars and containers; other init containers end before the pod runs."""
+    host_network = reader.flag(spec.get("hostNetwork"), "spec.hostNetwork")
+    for key in ("initContainers", "containers"):
+        for path, container in reader.objects(spec.get(key), f"spec.{key}"):
+            for where, port in reader.objects(container.get("ports"), f"{path}.ports"):
+                number = reader.whole(port.get("hostPort"), f"{where}.hostPort", PORTS)
+                inside = reader.whole(port.get("containerPort"), f"{where}.containerPort", PORTS)
+                ip = reader.text(port.get("hostIP"), f"{where}.hostIP") or "0.0.0.0"  # noqa: S104
+                protocol = reader.text(port.get("protocol"), f"{where}.protocol") or "TCP"
+                if host_network:
+                    number = number or inside
+                if number and (key == "containers" or container.get("restartPolicy") == "Always"):
+                    yield HostPort(ip, protocol, number)
+
+
+def _images(spec: Mapping[str, Any], reader: Reader) -> Iterator[str]:
+    for key in ("initContainers", "containers"):
+        for path, container in reader.objects(spec.get(key), f"spec.{key}"):
+            yield normalized_image(reader.text(container.get("image"), f"{path}.image"))
+    for path, volume in reader.objects(spec.get("volumes"), "spec.volumes"):
+        if volume.get("image") is not None:
+            image = reader.mapping(volume["image"], f"{path}.image")
+            yield normalized_image(reader.text(image.get("reference"), f"{path}.image.reference"))
+
+
+def normalized_image(name: str) -> str:
+    """The image's name with the tag that is meant when none is written."""
+    return name if name.rfind(":") > name.rfind("/") else f"{name}:latest"
+
+
+def _required_features(spec: Mapping[str, Any], reader: Reader) -> Iterator[str]:
+    """Features a node must declare for this pod (``status.declaredFeatures``)."""
+    containers = [
+        container
+        for key in ("initContainers", "containers")
+        for _, container in reader.objects(spec.get(key), f"spec.{key}")
+    ]
+    rules = (
+        rule
+        for c in containers
+        for _, rule in reader.objects(c.get("restartPolicyRules"), "restartPolicyRules")
+    )
+    if any(rule.get("action") == "RestartAllContainers" for rule in rules):
+        yield "RestartAllContainersOnContainerExits"
+    if spec.get("hostNetwork") is True and spec.get("hostUsers") is False:
+        yield "UserNamespacesHostNetworkSupport"
+    mounts = (mount for c in containers for _, mount in reader.objects(c.get("volumeMounts"), "volumeMounts"))
+    if any(mount.get("bindMountOptions") for mount in mounts):
+        yield "VolumeBindMountOptions"
+
+
+def _unsupported(spec: Mapping[str, Any], affinity: Mapping[str, Any], reader: Reader) -> Iterator[str]:
+    for kind, phrase in (
+        ("podAffinity", "required pod affinity"),
+        ("podAntiAffinity", "required pod anti-affinity"),
+    ):
+        terms = reader.mapping(affinity.get(kind), f"spec.affinity.{kind}")
+        key = "requiredDuringSchedulingIgnoredDuringExecution"
+        if reader.sequence(terms.get(key), f"spec.affinity.{kind}.{key}"):
+            yield phrase
+    if any(not _is_soft(item) for _, item in _spread(spec, reader)):
+        yield "a topology spread constraint with DoNotSchedule"
+    seen = set()
+    for _, volume in reader.objects(spec.get("volumes"), "spec.volumes"):
+        for source, phrase in _BOUND_VOLUMES.items():
+            if volume.get(source) is not None and source not in seen:
+                seen.add(source)
+                yield phrase
+    if reader.sequence(spec.get("resourceClaims"), "spec.resourceClaims"):
+        yield "resource claims"
+    if spec.get("schedulingGroup") is not None or spec.get("workloadRef") is not None:
+        yield "a pod group"
+
+
+def _ignored_preferences(
+    spec: Mapping[str, Any], affinity: Mapping[str, Any], reader: Reader
+) -> Iterator[str]:
+    for kind, phrase in (
+        ("podAffinity", "preferred pod affinity"),
+        ("podAntiAffinity", "preferred pod anti-affinity"),
+    ):
+        terms = reader.mapping(affinity.get(kind), f"spec.affinity.{kind}")
+        key = "preferredDuringSchedulingIgnoredDuringExecution"
+        if reader.sequence(terms.get(key), f"spec.affinity.{kind}.{key}"):
+            yield phrase
+    if any(_is_soft(item) for _, item in _spread(spec, reader)):
+        yield "a topology spread constraint with ScheduleAnyway"
+
+
+def _spread(spec: Mapping[str, Any], reader: Reader) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    return reader.objects(spec.get("topologySpreadConstraints"), "spec.topologySpreadConstraints")
+
+
+def _is_soft(constraint: Mapping[str, Any]) -> bool:
+    return constraint.get("whenUnsatisfiable") == "ScheduleAnyway"

@@ -1,0 +1,246 @@
+"""Scheduling attempts: what is done with a pod that the queue gave out, up to the instruction to bind it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from moorage.core.cache.assumptions import Assumptions
+from moorage.core.cache.cache import Cache
+from moorage.core.cache.transaction import Transaction
+from moorage.core.cycle.reservation import Waiting, permit, refusal_text, reserve, unreserve
+from moorage.core.cycle.scheduling_cycle import Circumstances, Outcome, schedule_pod
+from moorage.core.framework.answers import PluginError
+from moorage.core.framework.runner import Runner
+from moorage.core.model.cluster_event import Action, ClusterEvent, Resource
+from moorage.core.model.decision import Rejection
+from moorage.core.model.instructions import (
+    Attempted,
+    AttemptResult,
+    Bind,
+    Instruction,
+    Placement,
+    Record,
+    RecordType,
+    SetCondition,
+)
+from moorage.core.model.pod import Pod
+from moorage.core.queue.nominator import Nominator
+from moorage.core.queue.preemptions import Preemptions
+from moorage.core.queue.scheduling_queue import QueuedPod, SchedulingQueue
+
+
+class Attempts:
+    """Runs cycles, keeps the pods that wait on Permit, and writes down what each attempt came to."""
+
+    def __init__(
+        self,
+        *,
+        cache: Cache,
+        queue: SchedulingQueue,
+        nominator: Nominator,
+        assumptions: Assumptions,
+        preemptions: Preemptions,
+        runner_of: Callable[[Pod], Runner],
+        seed: int,
+    ) -> None:
+        self._cache = cache
+        self._queue = queue
+        self._nominator = nominator
+        self._assumptions = assumptions
+        self._preemptions = preemptions
+        self._runner_of = runner_of
+        self._rng = np.random.default_rng(seed)
+        self._waiting: dict[str, Waiting] = {}
+        self._placed_since_permit = False
+
+    # -- an attempt ------------------------------------------------------------------------------
+
+    def attempt(self, queued: QueuedPod, now: float) -> list[Instruction]:
+        """One scheduling cycle for one pod in flight."""
+        pod = self._as_promised(queued.pod)
+        if self._cache.state(pod.uid) is not None:
+            self._queue.remove(pod.uid)
+            return []
+        runner = self._runner_of(pod)
+        try:
+            outcome = schedule_pod(runner, pod, self.circumstances(pod), self._rng)
+            if outcome.row is None:
+                return self._unschedulable(queued, outcome, now)
+            return self._place(runner, queued, outcome.row, outcome.feasible, now)
+        except PluginError as error:
+            return self.failed_with_error(queued, str(error), now)
+
+    def _as_promised(self, pod: Pod) -> Pod:
+        """The pod with the node it was promised, which the API server may not show yet."""
+        node_name = self._nominator.node_of(pod.uid)
+        return pod if node_name == pod.nominated_node else replace(pod, nominated_node=node_name)
+
+    def circumstances(self, pod: Pod) -> Circumstances:
+        """What a cycle for this pod needs to know beyond the snapshot."""
+        nominated: dict[int, Sequence[Pod]] = {}
+        if len(self._nominator):
+            rows = ((self._cache.snapshot.row_of(name), pods) for name, pods in self._nominator.ahead_of(pod))
+            nominated = {row: pods for row, pods in rows if row is not None}
+        return Circumstances(nominated, self._preemptions.budgets, self._preemptions.awaited(pod.uid))
+
+    def _place(
+        self, runner: Runner, queued: QueuedPod, row: int, feasible: int, now: float
+    ) -> list[Instruction]:
+        node_name = self._cache.snapshot.name_at(row)
+        with Transaction(self._cache) as transaction:
+            pod = transaction.place(queued.pod, node_name)
+            rejection = reserve(runner, pod)
+            if rejection is not None:
+                transaction.rollback()
+                return self._rejected(queued, rejection, now)
+            try:
+                leave = permit(runner, pod, now)
+            except PluginError:
+                unreserve(runner, pod)
+                raise
+            if isinstance(leave, Rejection):
+                unreserve(runner, pod)
+                transaction.rollback()
+                return self._rejected(queued, leave, now)
+            transaction.commit()
+        self._placed_since_permit = True
+        self._nominator.withdraw(pod.uid)
+        self._preemptions.abandon(pod.uid)
+        attempted = self._attempted(
+            queued, AttemptResult.SCHEDULED, node_name=node_name, feasible_nodes=feasible
+        )
+        if leave is not None:
+            self._waiting[pod.uid] = leave
+            return [attempted]
+        return [self._bind((pod,), now), attempted]
+
+    def _bind(self, pods: Sequence[Pod], now: float) -> Bind:
+        for pod in pods:
+            self._assumptions.begin(pod, self._cache.stamp(pod.node_name), now)
+        return Bind(tuple(Placement(pod.ref, pod.node_name) for pod in pods))
+
+    # -- waiting on Permit -----------------------------------------------------------------------
+
+    def revisit_waiting(self, now: float) -> list[Instruction]:
+        """Ask Permit again for waiting pods when another pod was placed, and let go of those that waited too long."""
+        if not self._waiting:
+            return []
+        instructions: list[Instruction] = []
+        ask_all, self._placed_since_permit = self._placed_since_permit, False
+        for uid, waiting in list(self._waiting.items()):
+            if not ask_all and now < waiting.deadline:
+                continue
+            pod = waiting.pod
+            try:
+                answer = permit(self._runner_of(pod), pod, now)
+            except PluginError as error:
+                answer = Rejection(error.plugin, (str(error),))
+            if answer is None:
+                del self._waiting[uid]
+                instructions.append(self._bind((pod,), now))
+            elif isinstance(answer, Rejection) or now >= waiting.deadline:
+                rejection = (
+                    answer
+                    if isinstance(answer, Rejection)
+                    else Rejection(waiting.plugin, ("rejected: timed out while waiting on permit",))
+                )
+                del self._waiting[uid]
+                self.undo(pod, now)
+                queued = self._queue.get(uid)
+                if queued is not None:
+                    instructions += self._rejected(queued, rejection, now)
+        return instructions
+
+    def give_up_waiting(self, uid: str) -> bool:
+        """Stop waiting for Permit, if the pod does; its place is the caller's to undo."""
+        waiting = self._waiting.pop(uid, None)
+        if waiting is None:
+            return False
+        unreserve(self._runner_of(waiting.pod), waiting.pod)
+        return True
+
+    def next_deadline(self) -> float | None:
+        """When the first waiting pod has waited too long; None if none waits."""
+        return min((waiting.deadline for waiting in self._waiting.values()), default=None)
+
+    def undo(self, pod: Pod, now: float) -> None:
+        """Give a placed pod's room back and tell those who wait for room."""
+        unreserve(self._runner_of(pod), pod)
+        if self._cache.forget(pod.uid) is not None:
+            self._queue.wake(ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, pod, None), now)
+
+    # -- how attempts end ------------------------------------------------------------------------
+
+    def _unschedulable(self, queued: QueuedPod, outcome: Outcome, now: float) -> list[Instruction]:
+        failure = outcome.failure
+        assert failure is not None, "an outcome without a row tells why"
+        remedy = failure.remedy
+        pod = queued.pod
+        nomination: str | None = None
+        instructions: list[Instruction] = []
+        if remedy is not None and remedy.chosen is not None:
+            nomination = remedy.chosen.node_name
+            instructions += self._preemptions.begin(pod, remedy.chosen)
+        elif remedy is not None and remedy.clear_nomination:
+            nomination = ""
+            self._nominator.withdraw(pod.uid)
+        instructions += self._refused(queued, failure.message, failure.diagnosis.plugins, now, nomination)
+        return instructions
+
+    def _rejected(self, queued: QueuedPod, rejection: Rejection, now: float) -> list[Instruction]:
+        return self._refused(queued, refusal_text(rejection), frozenset((rejection.plugin,)), now)
+
+    def _refused(
+        self,
+        queued: QueuedPod,
+        message: str,
+        plugins: frozenset[str],
+        now: float,
+        nomination: str | None = None,
+    ) -> list[Instruction]:
+        self._queue.requeue(queued.pod.uid, plugins, now)
+        result = AttemptResult.UNSCHEDULABLE
+        attempted = self._attempted(queued, result, plugins=tuple(sorted(plugins)), message=message)
+        return [*_tell(queued.pod, "Unschedulable", message, nomination), attempted]
+
+    def failed_with_error(
+        self, queued: QueuedPod, message: str, now: float, retry_after: float = 0.0
+    ) -> list[Instruction]:
+        """The attempt failed for a reason that is not the cluster's state."""
+        self._queue.retry_after_error(queued.pod.uid, now, retry_after)
+        attempted = self._attempted(queued, AttemptResult.ERROR, message=message)
+        return [*_tell(queued.pod, "SchedulerError", message), attempted]
+
+    def _attempted(
+        self,
+        queued: QueuedPod,
+        result: AttemptResult,
+        *,
+        node_name: str = "",
+        feasible_nodes: int = 0,
+        plugins: tuple[str, ...] = (),
+        message: str = "",
+    ) -> Attempted:
+        pod = queued.pod
+        return Attempted(
+            pod.ref,
+            pod.spec.scheduler_name,
+            result,
+            queued.attempts,
+            queued.added,
+            node_name,
+            feasible_nodes,
+            plugins,
+            message,
+        )
+
+
+def _tell(pod: Pod, reason: str, message: str, nomination: str | None = None) -> list[Instruction]:
+    """The event and the condition by which the user learns why the pod is pending."""
+    told: list[Instruction] = [Record(pod.ref, RecordType.WARNING, "FailedScheduling", message, "Scheduling")]
+    if pod.scheduled_condition != ("False", reason, message) or nomination not in (None, pod.nominated_node):
+        told.append(SetCondition(pod.ref, pod.resource_version, reason, message, nomination))
+    return told

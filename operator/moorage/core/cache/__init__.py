@@ -1,0 +1,1 @@
+"""What we believe about the cluster: pods on nodes, confirmed or only assumed."""

@@ -1,0 +1,1 @@
+"""The plugin contract (``interface``) and the machinery that calls plugins (``runner``)."""

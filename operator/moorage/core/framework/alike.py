@@ -1,0 +1,136 @@
+"""What alike pods share: the answers that depend on the pod's spec and one node only.
+
+An entry is kept for each pod spec seen lately.  The next pod of that spec asks the plugins only
+about the rows that changed since.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from moorage.core.framework.answers import PreFiltered, guarded
+from moorage.core.framework.interface import FilterPlugin, Reads, ScorePlugin
+from moorage.core.model.pod import PodSpec
+from moorage.core.snapshot.snapshot import Snapshot
+from moorage.core.snapshot.view import Nodes
+
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+
+class Alike:
+    """Filter results and raw scores of one spec for every row."""
+
+    __slots__ = (
+        "_filters",
+        "_open",
+        "_roomy",
+        "_scores",
+        "_static_epoch",
+        "_usage_epoch",
+        "fits",
+        "pre",
+        "raw",
+    )
+
+    def __init__(
+        self,
+        pre: PreFiltered,
+        filters: Sequence[tuple[FilterPlugin[Any], Any]],
+        scores: Sequence[tuple[ScorePlugin[Any], Any]],
+        snapshot: Snapshot,
+    ) -> None:
+        self.pre = pre
+        self._filters = tuple(filters)
+        self._scores = tuple(scores)
+        self.raw: dict[str, Ints] = {}
+        self._static_epoch = self._usage_epoch = 0
+        self.fits: Bools
+        self._open: Bools  # passes the filters that read the node only
+        self._roomy: Bools  # passes the filters that read usage
+        self._compute(snapshot)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory held by the columns."""
+        return self.fits.nbytes * 3 + sum(raw.nbytes for raw in self.raw.values())
+
+    def refresh(self, snapshot: Snapshot) -> None:
+        """Bring every column up to date with the snapshot."""
+        if self.fits.size != snapshot.capacity:
+            self._compute(snapshot)
+            return
+        static, usage = snapshot.static.epoch, snapshot.usage.epoch
+        if static == self._static_epoch and usage == self._usage_epoch:
+            return
+        reshaped = snapshot.static.since(self._static_epoch)
+        refilled = snapshot.usage.since(self._usage_epoch)
+        if reshaped is None or refilled is None or (reshaped.size + refilled.size) * 4 > snapshot.capacity:
+            self._compute(snapshot)
+            return
+        self._static_epoch, self._usage_epoch = static, usage
+        if reshaped.size:
+            self._ask(snapshot, reshaped, Reads.NODE | Reads.USAGE)
+        if refilled.size:
+            self._ask(snapshot, refilled, Reads.USAGE)
+
+    def _compute(self, snapshot: Snapshot) -> None:
+        self._static_epoch, self._usage_epoch = snapshot.static.epoch, snapshot.usage.epoch
+        self._open = np.zeros(snapshot.capacity, dtype=np.bool_)
+        self._roomy = np.zeros(snapshot.capacity, dtype=np.bool_)
+        self.fits = np.zeros(snapshot.capacity, dtype=np.bool_)
+        self.raw = {p.name: np.zeros(snapshot.capacity, dtype=np.int64) for p, _ in self._scores}
+        self._ask(snapshot, None, Reads.NODE | Reads.USAGE)
+
+    def _ask(self, snapshot: Snapshot, rows: Ints | None, changed: Reads) -> None:
+        """Ask the plugins that read what changed about these rows (None: all)."""
+        nodes = Nodes(snapshot, rows)
+        target: Ints | slice = slice(None) if rows is None else rows
+        opened = snapshot.alive[target].copy()
+        roomy = np.ones(opened.size, dtype=np.bool_)
+        for plugin, state in self._filters:
+            if plugin.reads & Reads.USAGE:
+                roomy &= ~guarded(plugin, "Filter", plugin.filter, state, nodes).failed.any(axis=0)
+            elif changed & Reads.NODE:
+                opened &= ~guarded(plugin, "Filter", plugin.filter, state, nodes).failed.any(axis=0)
+        if changed & Reads.NODE:
+            self._open[target] = opened
+        self._roomy[target] = roomy
+        self.fits[target] = self._open[target] & roomy
+        for scorer, state in self._scores:
+            if scorer.reads & changed:
+                self.raw[scorer.name][target] = guarded(scorer, "Score", scorer.score, state, nodes)
+
+
+class AlikeCache:
+    """The entries of the specs used last, bounded in memory."""
+
+    #: Bytes of columns kept at the most.
+    LIMIT = 32 * 1024 * 1024
+
+    def __init__(self) -> None:
+        self._entries: OrderedDict[PodSpec, tuple[Alike, int]] = OrderedDict()
+        self._bytes = 0
+
+    def get(self, spec: PodSpec, snapshot: Snapshot) -> Alike | None:
+        """The entry of a spec, up to date with the snapshot; None if there is none."""
+        known = self._entries.get(spec)
+        if known is None:
+            return None
+        self._entries.move_to_end(spec)
+        known[0].refresh(snapshot)
+        return known[0]
+
+    def put(self, spec: PodSpec, entry: Alike) -> None:
+        """Keep an entry; the longest unused ones make room."""
+        size = entry.nbytes
+        self._entries[spec] = (entry, size)
+        self._bytes += size
+        while self._bytes > self.LIMIT and len(self._entries) > 1:
+            _, (_, dropped) = self._entries.popitem(last=False)
+            self._bytes -= dropped

@@ -1,0 +1,64 @@
+"""PostFilter: what can be done for a pod that no node can take."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
+
+from moorage.core.framework.answers import PreFiltered
+from moorage.core.framework.diagnosis import Diagnosis
+from moorage.core.framework.interface import Plugin
+from moorage.core.framework.runner import Runner
+from moorage.core.model.budget import DisruptionBudget
+from moorage.core.model.pod import Pod
+
+
+@dataclass(frozen=True, slots=True)
+class FailedAttempt:
+    """A cycle that found no feasible node, as PostFilter plugins see it.
+
+    ``nominated`` maps rows to the nominated pods that the pod must give way to.  ``awaited`` are
+    the UIDs of pods that were asked to go for this pod's sake and whose going no stream has shown yet.
+    """
+
+    runner: Runner
+    pre: PreFiltered
+    diagnosis: Diagnosis
+    nominated: Mapping[int, Sequence[Pod]]
+    budgets: Sequence[DisruptionBudget] = ()
+    awaited: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A node on which the pod fits once the victims (most important first) are gone."""
+
+    node_name: str
+    victims: tuple[Pod, ...]
+    violations: int = 0  # victims whose eviction breaks a disruption budget
+
+
+@dataclass(frozen=True, slots=True)
+class PostFiltered:
+    """PostFilter's answer.
+
+    ``message`` is added to the text of the PodScheduled condition.  ``chosen`` is what to do, None if nothing
+    helps; then ``clear_nomination`` tells that a promise made before is void.
+    """
+
+    message: str
+    chosen: Candidate | None = None
+    candidates: tuple[Candidate, ...] = ()
+    ties: tuple[str, ...] = ()
+    clear_nomination: bool = False
+    plugins: frozenset[str] = field(default_factory=frozenset)
+
+
+@runtime_checkable
+class PostFilterPlugin(Plugin, Protocol):
+    """Called when Filter left no node; must leave the snapshot as it found it."""
+
+    def post_filter(self, pod: Pod, attempt: FailedAttempt) -> PostFiltered:
+        """What would make room for the pod."""
+        ...

@@ -1,0 +1,242 @@
+"""Calls the plugins of one profile and puts their answers together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from moorage.core.framework.alike import Alike, AlikeCache
+from moorage.core.framework.answers import PreFiltered, guarded, rejection_at
+from moorage.core.framework.diagnosis import Diagnosis
+from moorage.core.framework.interface import (
+    BindPlugin,
+    FilterPlugin,
+    Narrowed,
+    PermitPlugin,
+    Plugin,
+    PreEnqueuePlugin,
+    QueueSortPlugin,
+    Reads,
+    Rejected,
+    ReservePlugin,
+    ScorePlugin,
+    Skip,
+    StatefulFilterPlugin,
+    Verdict,
+)
+from moorage.core.model.cluster_event import WakesOn
+from moorage.core.model.decision import Code, Rejection
+from moorage.core.model.pod import Pod
+from moorage.core.snapshot.snapshot import Snapshot
+from moorage.core.snapshot.view import Nodes
+
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Screened:
+    """The nodes that can take the pod, shape (capacity,), and what scoring can use of the work done."""
+
+    feasible: Bools
+    pre: PreFiltered
+    alike: Alike | None
+
+
+class Runner:
+    """One profile's plugins, sorted by extension point, working on one snapshot."""
+
+    def __init__(self, plugins: Sequence[Plugin], weights: Mapping[str, int], snapshot: Snapshot) -> None:
+        self.plugins = tuple(plugins)
+        self.snapshot = snapshot
+        self.pre_enqueue_plugins = [p for p in plugins if isinstance(p, PreEnqueuePlugin)]
+        self.queue_sort: QueueSortPlugin = next(p for p in plugins if isinstance(p, QueueSortPlugin))
+        self.filters: list[FilterPlugin[Any]] = [p for p in plugins if isinstance(p, FilterPlugin)]
+        self.scorers: list[tuple[ScorePlugin[Any], int]] = [
+            (p, weights.get(p.name, 1))
+            for p in plugins
+            if isinstance(p, ScorePlugin) and weights.get(p.name, 1)
+        ]
+        self.reservers = [p for p in plugins if isinstance(p, ReservePlugin)]
+        self.permitters = [p for p in plugins if isinstance(p, PermitPlugin)]
+        self.binders = [p for p in plugins if isinstance(p, BindPlugin)]
+        self.wakes: Mapping[str, Sequence[WakesOn]] = {p.name: tuple(p.wakes_on()) for p in plugins}
+        self._cluster_filters = {p.name for p in self.filters if p.reads & Reads.CLUSTER}
+        self._stateful = {p.name for p in self.filters if isinstance(p, StatefulFilterPlugin)}
+        self._cache = AlikeCache()
+
+    # -- before the cycle ------------------------------------------------------------------------
+
+    def pre_enqueue(self, pod: Pod) -> Rejection | None:
+        """Why the pod may not enter the queue, None if it may."""
+        for plugin in self.pre_enqueue_plugins:
+            rejected = plugin.pre_enqueue(pod)
+            if rejected is not None:
+                return Rejection(plugin.name, rejected.reasons, rejected.code)
+        return None
+
+    # -- PreFilter and Filter --------------------------------------------------------------------
+
+    def pre_filter(self, pod: Pod) -> PreFiltered:
+        """Run PreFilter of all plugins; raises PluginError."""
+        active: list[tuple[FilterPlugin[Any], Any]] = []
+        names: frozenset[str] | None = None
+        narrowed_by: list[str] = []
+        rejection: Rejection | None = None
+        for plugin in self.filters:
+            answer = guarded(plugin, "PreFilter", plugin.pre_filter, pod, self.snapshot)
+            if answer is Skip.SKIP:
+                continue
+            if isinstance(answer, Rejected):
+                rejection = Rejection(plugin.name, answer.reasons, answer.code)
+                if answer.code is Code.UNRESOLVABLE:
+                    break
+                if answer.state is not None:  # preemption may resolve it: all states are needed for that
+                    active.append((plugin, answer.state))
+                continue
+            if isinstance(answer, Narrowed):
+                narrowed_by.append(plugin.name)
+                names = answer.names if names is None else names & answer.names
+                if not names:
+                    rejection = Rejection(
+                        plugin.name, (_nothing_left(sorted(narrowed_by)),), Code.UNRESOLVABLE
+                    )
+                    break
+                answer = answer.state
+            active.append((plugin, answer))
+        return PreFiltered(tuple(active), names, tuple(sorted(narrowed_by)), rejection)
+
+    def screen(self, pod: Pod, nominated: Mapping[int, Sequence[Pod]]) -> Screened:
+        """Find the feasible nodes, judging nodes with nominated pods both with and without those.
+
+        ``nominated`` maps rows to the nominated pods there that this pod must give way to.
+        Raises PluginError.
+        """
+        snapshot = self.snapshot
+        alike = self._cache.get(pod.spec, snapshot)
+        if alike is not None and not self._cluster_filters:
+            pre, feasible = alike.pre, alike.fits.copy()
+        else:
+            pre = self.pre_filter(pod)
+            if pre.rejection is not None:
+                return Screened(np.zeros(snapshot.capacity, dtype=np.bool_), pre, None)
+            if alike is None:
+                alike = self._remember(pod, pre)
+            feasible = alike.fits.copy()
+            nodes = Nodes(snapshot)
+            for plugin, state in pre.active:
+                if plugin.reads & Reads.CLUSTER:
+                    feasible &= ~self._filter(plugin, state, nodes).failed.any(axis=0)
+        if pre.names is not None:
+            feasible &= self._named(pre.names)
+        for row, pods in nominated.items():
+            if feasible[row]:
+                feasible[row] = self.judge_with(pre, row, pods) is None
+        return Screened(feasible, pre, alike)
+
+    def _remember(self, pod: Pod, pre: PreFiltered) -> Alike:
+        filters = [(p, s) for p, s in pre.active if not p.reads & Reads.CLUSTER]
+        scores = []
+        nodes = Nodes(self.snapshot)
+        for plugin, _ in self.scorers:
+            if not plugin.reads & Reads.CLUSTER:
+                state = guarded(plugin, "PreScore", plugin.pre_score, pod, self.snapshot, nodes)
+                if state is not Skip.SKIP:
+                    scores.append((plugin, state))
+        alike = Alike(pre, filters, scores, self.snapshot)
+        self._cache.put(pod.spec, alike)
+        return alike
+
+    def _named(self, names: frozenset[str]) -> Bools:
+        mask = np.zeros(self.snapshot.capacity, dtype=np.bool_)
+        rows = [self.snapshot.row_of(name) for name in names]
+        mask[[row for row in rows if row is not None]] = True
+        return mask
+
+    def _filter(self, plugin: FilterPlugin[Any], state: Any, nodes: Nodes) -> Verdict:
+        return guarded(plugin, "Filter", plugin.filter, state, nodes)
+
+    def judge(self, pre: PreFiltered, row: int) -> Rejection | None:
+        """The first rejection of one node as it is now, None if the pod fits there."""
+        nodes = Nodes(self.snapshot, np.array([row], dtype=np.int64))
+        for plugin, state in pre.active:
+            verdict = self._filter(plugin, state, nodes)
+            rejection = rejection_at(plugin.name, verdict, 0)
+            if rejection is not None:
+                return rejection
+        return None
+
+    def judge_with(
+        self, pre: PreFiltered, row: int, added: Sequence[Pod], removed: Sequence[Pod] = ()
+    ) -> Rejection | None:
+        """As ``judge``, were these pods on the node and those gone from it; the snapshot is as before afterwards."""
+        snapshot = self.snapshot
+        for pod in removed:
+            snapshot.remove_pod(row, pod)
+        for pod in added:
+            snapshot.add_pod(row, pod)
+        try:
+            return self.judge(self.adjusted(pre, row, added, removed), row)
+        finally:
+            for pod in added:
+                snapshot.remove_pod(row, pod)
+            for pod in removed:
+                snapshot.add_pod(row, pod)
+
+    def adjusted(
+        self, pre: PreFiltered, row: int, added: Sequence[Pod], removed: Sequence[Pod]
+    ) -> PreFiltered:
+        """The states as if these pods had been on, or off, the node; the snapshot must show it already."""
+        if not self._stateful:
+            return pre
+        active = tuple(
+            (plugin, self._with_pods(plugin, state, row, added, removed)) for plugin, state in pre.active
+        )
+        return PreFiltered(active, pre.names, pre.narrowed_by)
+
+    def _with_pods(
+        self, plugin: FilterPlugin[Any], state: Any, row: int, added: Sequence[Pod], removed: Sequence[Pod]
+    ) -> Any:
+        if plugin.name not in self._stateful:
+            return state
+        stateful: StatefulFilterPlugin[Any] = plugin  # type: ignore[assignment]  # checked when the runner was made
+        return guarded(
+            plugin, "PreFilterExtension", stateful.with_pods, state, row, added, removed, self.snapshot
+        )
+
+    def diagnose(self, pod: Pod, pre: PreFiltered, nominated: Mapping[int, Sequence[Pod]]) -> Diagnosis:
+        """The reasons against every node, in the order of the plugins."""
+        snapshot = self.snapshot
+        diagnosis = Diagnosis(snapshot, prefilter=pre.rejection, narrowed_by=pre.narrowed_by)
+        diagnosis.owners = np.full(snapshot.capacity, -1, dtype=np.int16)
+        diagnosis.excluded = np.zeros(snapshot.capacity, dtype=np.bool_)
+        if pre.rejection is not None:
+            return diagnosis
+        undecided = snapshot.alive.copy()
+        if pre.names is not None:
+            diagnosis.excluded = undecided & ~self._named(pre.names)
+            undecided &= ~diagnosis.excluded
+        nodes = Nodes(snapshot)
+        looked_at = undecided.copy()
+        for index, (plugin, state) in enumerate(pre.active):
+            verdict = self._filter(plugin, state, nodes)
+            diagnosis.verdicts.append((plugin.name, verdict))
+            failed = verdict.failed.any(axis=0) & undecided
+            diagnosis.owners[failed] = index
+            undecided &= ~failed
+        for row, pods in nominated.items():
+            if looked_at[row]:
+                rejection = self.judge_with(pre, row, pods)
+                if rejection is not None:
+                    diagnosis.overrides[row] = rejection
+        return diagnosis
+
+
+def _nothing_left(plugins: Sequence[str]) -> str:
+    if len(plugins) == 1:
+        return f"node(s) didn't satisfy plugin {plugins[0]}"
+    return f"node(s) didn't satisfy plugin(s) [{' '.join(plugins)}] simultaneously"

@@ -1,0 +1,67 @@
+"""Changes of the cluster that may let a rejected pod be scheduled, and how a plugin judges them.
+
+The words are kube-scheduler's (``framework.ClusterEvent``, ``ActionType``, ``QueueingHint``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Flag, StrEnum, auto
+from typing import Any
+
+from moorage.core.model.pod import Pod
+
+
+class Resource(StrEnum):
+    """What kind of object changed.  ``ASSIGNED_POD`` is a bound pod, ``PENDING_POD`` the pod itself."""
+
+    NODE = "Node"
+    ASSIGNED_POD = "AssignedPod"
+    PENDING_POD = "PendingPod"
+
+
+class Action(Flag):
+    """What happened to it; for updates, which part changed."""
+
+    ADD = auto()
+    DELETE = auto()
+    UPDATE_NODE_ALLOCATABLE = auto()
+    UPDATE_NODE_LABEL = auto()
+    UPDATE_NODE_TAINT = auto()  # includes spec.unschedulable
+    UPDATE_NODE_CONDITION = auto()
+    UPDATE_NODE_ANNOTATION = auto()
+    UPDATE_NODE_DECLARED_FEATURE = auto()
+    UPDATE_POD_LABEL = auto()
+    UPDATE_POD_SCALE_DOWN = auto()
+    UPDATE_POD_TOLERATIONS = auto()
+    UPDATE_POD_GATES_ELIMINATED = auto()
+    UPDATE_POD_OTHER = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterEvent:
+    """One change: ``old`` and ``new`` are the objects before and after (None where there is none)."""
+
+    resource: Resource
+    action: Action
+    old: Any = None
+    new: Any = None
+
+
+#: Whether the change may help the pod.  Must be cheap and must not raise.
+QueueingHint = Callable[[Pod, ClusterEvent], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class WakesOn:
+    """A plugin's interest in a kind of change; without a hint every such change wakes its pods.
+
+    ``per_spec`` tells that the hint reads nothing of the pod but its spec, so the queue asks once
+    for all alike pods.
+    """
+
+    resource: Resource
+    action: Action
+    hint: QueueingHint | None = None
+    per_spec: bool = True

@@ -1,0 +1,159 @@
+"""What happens to the scheduler: the engine's only inputs.
+
+``Engine.handle(event, now)`` accepts each of these.  An event carries values of the model, never raw
+API objects, so a recorded list of them replays as a test.  (Kubernetes Events, the records a user
+reads, are ``instructions.Record``; changes that may wake a rejected pod are ``cluster_event.ClusterEvent``.)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from moorage.core.model.budget import DisruptionBudget
+from moorage.core.model.node import Node
+from moorage.core.model.pod import Pod, PodRef
+
+
+@dataclass(frozen=True, slots=True)
+class NodeApplied:
+    """A node exists in this state (new or changed)."""
+
+    node: Node
+
+
+@dataclass(frozen=True, slots=True)
+class NodeGone:
+    """A node no longer exists."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class PodPending:
+    """The stream of unscheduled pods shows this pod, new or changed."""
+
+    pod: Pod
+
+
+@dataclass(frozen=True, slots=True)
+class PodLeftPending:
+    """The stream of unscheduled pods says DELETED.
+
+    That means *left the selector* (bound, finished or deleted), and says nothing about which.
+    """
+
+    ref: PodRef
+
+
+@dataclass(frozen=True, slots=True)
+class PendingListed:
+    """Every pod that matches the narrowed selector at one moment.
+
+    Pods in the queue that are not among them and were seen before ``listed_at`` (engine time at
+    which the list was asked for) are gone.
+    """
+
+    uids: frozenset[str]
+    listed_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class PodBound:
+    """The stream of bound pods shows this pod on its node, new or changed; finished pods hold nothing."""
+
+    pod: Pod
+
+
+@dataclass(frozen=True, slots=True)
+class PodGone:
+    """A bound pod no longer exists (or has finished and left the stream)."""
+
+    ref: PodRef
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetApplied:
+    """A PodDisruptionBudget exists in this state (new or changed)."""
+
+    budget: DisruptionBudget
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetGone:
+    """A PodDisruptionBudget no longer exists."""
+
+    namespace: str
+    name: str
+
+
+class BindFailure(StrEnum):
+    """Why a binding did not take effect, in the words of what happens next."""
+
+    CONFLICT = "conflict"  # 409 and the live pod is still unbound: try again
+    GONE = "gone"  # the pod does not exist, or another one has its name: forget it
+    BOUND_ELSEWHERE = "bound-elsewhere"  # someone else bound it: forget, the stream brings it
+    NODE_GONE = "node-gone"  # the chosen node is not there any more
+    FORBIDDEN = "forbidden"  # 403: try again, slowly, and tell the user
+    INVALID = "invalid"  # 400 or 422: the API server refuses the pod or the binding
+    UNAVAILABLE = "unavailable"  # 429, 5xx, network, after the binder's own retries
+    NOT_LEADER = "not-leader"  # the lease ran out before the request was sent
+    STALE = "stale"  # the last look at our own cache found the node unfit
+
+
+@dataclass(frozen=True, slots=True)
+class BindSucceeded:
+    """The API server took the binding (or the live pod was found bound to this very node)."""
+
+    ref: PodRef
+    node_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class BindFailed:
+    """The binding did not take effect, and it is certain that it will not any more."""
+
+    ref: PodRef
+    node_name: str
+    failure: BindFailure
+    message: str
+    retry_after: float = 0.0  # seconds the server asked to wait
+
+
+@dataclass(frozen=True, slots=True)
+class PodFetched:
+    """Answer to ``instructions.FetchPod``: the live pod of that name, or None if there is none.
+
+    ``pod`` may carry another UID than ``ref``: then the one asked about is gone.
+    """
+
+    ref: PodRef
+    pod: Pod | None
+
+
+@dataclass(frozen=True, slots=True)
+class EvictionFinished:
+    """What became of ``instructions.Evict``: every victim was asked to go, or ``error`` says why not.
+
+    The victims' going itself comes by the bound stream.
+    """
+
+    preemptor: PodRef
+    error: str = ""
+
+
+Event = (
+    NodeApplied
+    | NodeGone
+    | PodPending
+    | PodLeftPending
+    | PendingListed
+    | PodBound
+    | PodGone
+    | BindSucceeded
+    | BindFailed
+    | PodFetched
+    | BudgetApplied
+    | BudgetGone
+    | EvictionFinished
+)

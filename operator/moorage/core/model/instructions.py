@@ -1,0 +1,115 @@
+"""What the engine asks for: the only outputs of ``Engine.step``.
+
+The runtime carries them out in any order it likes, except that writes for one pod stay in order.
+What an instruction led to comes back as an event.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from moorage.core.model.pod import PodRef
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """One pod on one node."""
+
+    ref: PodRef
+    node_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Bind:
+    """Bind these pods to their nodes, each by a POST to ``pods/binding`` with the UID as precondition.
+
+    Each placement is answered by a BindSucceeded or BindFailed of its own.  ``annotations`` go with every Binding.
+    """
+
+    placements: tuple[Placement, ...]
+    annotations: tuple[tuple[str, str], ...] = ()
+
+
+class RecordType(StrEnum):
+    """The type of a Kubernetes Event."""
+
+    NORMAL = "Normal"
+    WARNING = "Warning"
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """Write a Kubernetes Event about a pod (coalesced with equal ones; may lag, never blocks)."""
+
+    ref: PodRef
+    type: RecordType
+    reason: str
+    message: str
+    action: str
+
+
+@dataclass(frozen=True, slots=True)
+class SetCondition:
+    """Patch the pod's PodScheduled condition to False with this reason and message.
+
+    Dropped by the writer when the pod is bound or replaced meanwhile.  ``nominated_node`` None leaves
+    ``status.nominatedNodeName`` as it is, "" clears it.
+    """
+
+    ref: PodRef
+    resource_version: str
+    reason: str
+    message: str
+    nominated_node: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FetchPod:
+    """Read the live pod of this name and answer with PodFetched."""
+
+    ref: PodRef
+
+
+@dataclass(frozen=True, slots=True)
+class Evict:
+    """Make room for a pod: give each victim a DisruptionTarget condition, then delete it.
+
+    The preemptor is read once before; if it is bound, replaced or gone, nothing is evicted.
+    Deletes carry the victim's UID as precondition.  Answered by one EvictionFinished.
+    """
+
+    preemptor: PodRef
+    scheduler_name: str
+    node_name: str
+    victims: tuple[PodRef, ...]
+
+
+class AttemptResult(StrEnum):
+    """How a scheduling attempt ended; the values of kube-scheduler's ``result`` metric label."""
+
+    SCHEDULED = "scheduled"
+    UNSCHEDULABLE = "unschedulable"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class Attempted:
+    """Account for one scheduling attempt in metrics and logs.
+
+    ``attempts`` counts this one; ``added`` is the engine time at which the pod entered the queue;
+    ``plugins`` are those that rejected it.  ``SCHEDULED`` means that a node was chosen, not yet that it is bound.
+    """
+
+    ref: PodRef
+    scheduler_name: str
+    result: AttemptResult
+    attempts: int
+    added: float
+    node_name: str = ""
+    feasible_nodes: int = 0
+    plugins: tuple[str, ...] = ()
+    message: str = ""
+
+
+Instruction = Bind | Record | SetCondition | FetchPod | Evict | Attempted

@@ -1,0 +1,126 @@
+"""Pods: what a template asks for (shared among its pods) and the pod itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from moorage.core.model.resources import Requests
+from moorage.core.model.selector import NodeSelector, PreferredTerm
+from moorage.core.model.taint import Toleration
+
+_EMPTY: Mapping[str, str] = MappingProxyType({})
+
+
+def _no_strings() -> Mapping[str, str]:
+    """The one empty mapping all objects share."""
+    return _EMPTY
+
+
+@dataclass(frozen=True, slots=True)
+class HostPort:
+    """A port a pod takes on its node; the address "" of the API is stored as 0.0.0.0."""
+
+    ip: str
+    protocol: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class OwnerRef:
+    """The controller that made an object."""
+
+    kind: str
+    name: str
+    uid: str = ""
+
+
+@dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
+class PodSpec:
+    """The part of a pod that all pods of one template share.
+
+    Instances are interned by the converter and compared by identity: two pods with the same
+    ``PodSpec`` object are *alike*, and whatever depends only on the spec and on a node is computed
+    once for both.  ``node_selector`` is ``spec.nodeSelector`` as requirements on labels;
+    ``required`` and ``preferred`` are the two halves of ``affinity.nodeAffinity``.
+    ``required_features`` are those a node must declare for this pod.
+    ``unsupported`` names the features the pod asks for that this version cannot honour, each as
+    a phrase for the user; such a pod is refused, never placed without them.  ``ignored_preferences`` names those
+    that only nudge the choice: the pod is placed, without them.
+    """
+
+    scheduler_name: str = "default-scheduler"
+    priority: int = 0
+    preemption_policy: str = "PreemptLowerPriority"
+    node_name: str = ""  # only of pods written with spec.nodeName before they existed
+    requests: Requests = field(default_factory=lambda: Requests({}))
+    node_selector: Mapping[str, str] = field(default_factory=_no_strings)
+    required: NodeSelector | None = None
+    preferred: tuple[PreferredTerm, ...] = ()
+    tolerations: tuple[Toleration, ...] = ()
+    host_ports: tuple[HostPort, ...] = ()
+    images: tuple[str, ...] = ()  # normalised names, one entry per container
+    image_containers: int = 0  # containers, init containers and image volumes that bound the image score
+    required_features: tuple[str, ...] = ()
+    unsupported: tuple[str, ...] = ()
+    ignored_preferences: tuple[str, ...] = ()
+    invalid: tuple[str, ...] = ()  # fields that could not be read; the pod is refused with these words
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pod:
+    """One pod.
+
+    ``requests`` is what the pod counts on a node: the spec's, unless an in-place resize is under
+    way, when it is the largest of spec, allocated and actual.  Times are seconds since the epoch.
+    """
+
+    namespace: str
+    name: str
+    uid: str
+    spec: PodSpec
+    requests: Requests
+    resource_version: str = ""
+    labels: Mapping[str, str] = field(default_factory=_no_strings)
+    node_name: str = ""
+    created: float = 0.0
+    started: float | None = None
+    deleting: bool = False
+    preempted: bool = (
+        False  # being deleted because a scheduler preempted it (its DisruptionTarget condition says so)
+    )
+    finished: bool = False
+    nominated_node: str = ""
+    gates: tuple[str, ...] = ()
+    owner: OwnerRef | None = None
+    scheduled_condition: tuple[str, str, str] = ("", "", "")  # status, reason, message of PodScheduled
+
+    @property
+    def key(self) -> str:
+        """``namespace/name``, as messages and records name a pod."""
+        return f"{self.namespace}/{self.name}"
+
+    @property
+    def priority(self) -> int:
+        """The pod's priority; a higher one goes first and may preempt."""
+        return self.spec.priority
+
+    @property
+    def ref(self) -> PodRef:
+        """The pod's identity without its content."""
+        return PodRef(self.namespace, self.name, self.uid)
+
+
+@dataclass(frozen=True, slots=True)
+class PodRef:
+    """Which pod: the name that requests use and the UID that makes it this very one."""
+
+    namespace: str
+    name: str
+    uid: str
+
+    @property
+    def key(self) -> str:
+        """``namespace/name``."""
+        return f"{self.namespace}/{self.name}"

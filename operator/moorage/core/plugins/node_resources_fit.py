@@ -1,0 +1,108 @@
+"""NodeResourcesFit: the node must have room for what the pod asks, and scores by how full it gets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from moorage.core.framework.interface import Bools, Ints, Reads, Reason, Skip, Verdict, no_change
+from moorage.core.framework.resource_scoring import (
+    LEAST_ALLOCATED,
+    ScoringStrategy,
+    Wanted,
+    wanted_of,
+)
+from moorage.core.model.cluster_event import Action, ClusterEvent, Resource, WakesOn
+from moorage.core.model.node import Node
+from moorage.core.model.pod import Pod
+from moorage.core.model.resources import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, is_extended
+from moorage.core.snapshot.snapshot import Snapshot
+from moorage.core.snapshot.view import Nodes
+
+_TOO_MANY_PODS = Reason("Too many pods")
+_ORDER = {CPU: 0, MEMORY: 1, EPHEMERAL_STORAGE: 2}
+
+#: What is asked of each resource, only amounts above 0: asking for nothing fits even an overcommitted node.
+Asked = tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeResourcesFit:
+    """Compares requests with allocatable less what is taken, exactly, in integers.
+
+    ``ignored`` and ``ignored_groups`` name extended resources that an extender looks after.
+    """
+
+    name: ClassVar[str] = "NodeResourcesFit"
+    reads: ClassVar[Reads] = Reads.NODE | Reads.USAGE
+
+    strategy: ScoringStrategy = LEAST_ALLOCATED
+    ignored: frozenset[str] = frozenset()
+    ignored_groups: frozenset[str] = frozenset()
+
+    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> Asked:
+        """The resources to compare, in the order in which kube-scheduler names them."""
+        return self._asked(pod.spec.requests.amounts)
+
+    def _asked(self, amounts: Mapping[str, int]) -> Asked:
+        asked = [(r, a) for r, a in amounts.items() if a > 0 and r != PODS and not self._is_ignored(r)]
+        return tuple(sorted(asked, key=lambda item: (_ORDER.get(item[0], 3), item[0])))
+
+    def _is_ignored(self, resource: str) -> bool:
+        if not (self.ignored or self.ignored_groups) or not is_extended(resource):
+            return False
+        return resource in self.ignored or resource.partition("/")[0] in self.ignored_groups
+
+    def filter(self, state: Asked, nodes: Nodes) -> Verdict:
+        """Every shortage of every node; one that even an empty node has cannot be resolved by preemption."""
+        reasons = [_TOO_MANY_PODS]
+        failed = [nodes.pod_count >= nodes.allocatable(PODS)]
+        for resource, amount in state:
+            allocatable = nodes.allocatable(resource)
+            short: Bools = amount > allocatable - nodes.requested(resource)
+            never: Bools = amount > allocatable
+            text = f"Insufficient {resource}"
+            reasons += (Reason(text), Reason(text, resolvable=False))
+            failed += (short & ~never, short & never)
+        return Verdict(tuple(reasons), np.stack(failed))
+
+    def pre_score(self, pod: Pod, snapshot: Snapshot, nodes: Nodes) -> Wanted | Literal[Skip.SKIP]:
+        """What the pod adds to each resource of the strategy, scoring defaults included."""
+        return wanted_of(pod.spec.requests, self.strategy.resources, with_defaults=True)
+
+    def score(self, state: Wanted, nodes: Nodes) -> Ints:
+        """How the strategy likes each node with the pod on it."""
+        return self.strategy.score(state, nodes)
+
+    def normalize(self, raw: Ints) -> Ints:
+        """Raw scores are in range already."""
+        return no_change(raw)
+
+    def wakes_on(self) -> Sequence[WakesOn]:
+        """Room appears: a pod goes or shrinks, a node is added or grows, the pod itself asks for less."""
+        return (
+            WakesOn(Resource.ASSIGNED_POD, Action.DELETE),
+            WakesOn(Resource.ASSIGNED_POD, Action.UPDATE_POD_SCALE_DOWN, _shrank_where_it_matters),
+            WakesOn(Resource.NODE, Action.ADD | Action.UPDATE_NODE_ALLOCATABLE, self._may_fit),
+            WakesOn(Resource.PENDING_POD, Action.UPDATE_POD_SCALE_DOWN),
+        )
+
+    def _may_fit(self, pod: Pod, event: ClusterEvent) -> bool:
+        new: Node = event.new
+        asked = self._asked(pod.spec.requests.amounts)
+        if new.allocatable.get(PODS, 0) < 1 or any(new.allocatable.get(r, 0) < a for r, a in asked):
+            return False  # not even an empty node of that size would do
+        if event.old is None:
+            return True
+        old: Node = event.old
+        return any(
+            new.allocatable.get(r, 0) > old.allocatable.get(r, 0) for r in (PODS, *(r for r, _ in asked))
+        )
+
+
+def _shrank_where_it_matters(pod: Pod, event: ClusterEvent) -> bool:
+    before, after = event.old.requests, event.new.requests
+    return any(amount > 0 and before.of(r) > after.of(r) for r, amount in pod.spec.requests.amounts.items())

@@ -1,0 +1,71 @@
+"""Profiles: which plugins run for which scheduler name, in which order and with which weights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from moorage.core.framework.interface import FilterPlugin, Plugin, PreEnqueuePlugin, QueueSortPlugin
+from moorage.core.plugins.default_binder import DefaultBinder
+from moorage.core.plugins.default_preemption import DefaultPreemption
+from moorage.core.plugins.image_locality import ImageLocality
+from moorage.core.plugins.node_affinity import NodeAffinity
+from moorage.core.plugins.node_name import NodeName
+from moorage.core.plugins.node_ports import NodePorts
+from moorage.core.plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
+from moorage.core.plugins.node_resources_fit import NodeResourcesFit
+from moorage.core.plugins.node_unschedulable import NodeUnschedulable
+from moorage.core.plugins.priority_sort import PrioritySort
+from moorage.core.plugins.scheduling_gates import SchedulingGates
+from moorage.core.plugins.supported_features import SupportedFeatures
+from moorage.core.plugins.taint_toleration import TaintToleration
+
+DEFAULT_SCHEDULER_NAME = "moorage"
+
+#: Every plugin by name, in the order in which the default profile runs them.
+REGISTRY: Mapping[str, Callable[[], Plugin]] = {
+    "SupportedFeatures": SupportedFeatures,
+    "SchedulingGates": SchedulingGates,
+    "PrioritySort": PrioritySort,
+    "NodeName": NodeName,
+    "NodeUnschedulable": NodeUnschedulable,
+    "TaintToleration": TaintToleration,
+    "NodeAffinity": NodeAffinity,
+    "NodePorts": NodePorts,
+    "NodeResourcesFit": NodeResourcesFit,
+    "DefaultPreemption": DefaultPreemption,
+    "NodeResourcesBalancedAllocation": NodeResourcesBalancedAllocation,
+    "ImageLocality": ImageLocality,
+    "DefaultBinder": DefaultBinder,
+}
+
+#: Weights of the default profile (kube-scheduler v1.37); plugins not named here weigh 1.
+DEFAULT_WEIGHTS: Mapping[str, int] = {"TaintToleration": 3, "NodeAffinity": 2}
+
+
+@dataclass(frozen=True)
+class Profile:
+    """The plugins of one scheduler name, in the order in which they run, and the weights of their scores."""
+
+    scheduler_name: str
+    plugins: tuple[Plugin, ...]
+    weights: Mapping[str, int]
+
+    def __post_init__(self) -> None:
+        names = [plugin.name for plugin in self.plugins]
+        if len(set(names)) != len(names):
+            raise ValueError(f"profile {self.scheduler_name!r} names a plugin twice: {', '.join(names)}")
+        if sum(isinstance(plugin, QueueSortPlugin) for plugin in self.plugins) != 1:
+            raise ValueError(f"profile {self.scheduler_name!r} needs exactly one QueueSort plugin")
+        for plugin in self.plugins:
+            if isinstance(plugin, FilterPlugin | PreEnqueuePlugin) and not plugin.wakes_on():
+                raise ValueError(f"plugin {plugin.name} can reject pods but names nothing that wakes them")
+
+    def weight(self, name: str) -> int:
+        """How often a plugin's score counts."""
+        return self.weights.get(name, 1)
+
+
+def default_profile(scheduler_name: str = DEFAULT_SCHEDULER_NAME) -> Profile:
+    """Every registered plugin with kube-scheduler's default weights."""
+    return Profile(scheduler_name, tuple(make() for make in REGISTRY.values()), DEFAULT_WEIGHTS)

@@ -1,0 +1,341 @@
+"""The scheduling queue: active, backoff, unschedulable and gated pods.
+
+A pod that was tried in vain waits as *unschedulable* until a change that one of the plugins that
+rejected it declared helpful; then, if its backoff is over, it is active again, else it waits the
+rest of it out.  Backoff starts at 1 s and doubles to 10 s (Kubernetes documentation, "Scheduler
+Configuration": podInitialBackoffSeconds, podMaxBackoffSeconds).  When nothing is active, the pod
+first in line among those backing off is tried early, unless it backs off from an error.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from moorage.core.model.cluster_event import ClusterEvent, WakesOn
+from moorage.core.model.pod import Pod, PodSpec
+from moorage.core.queue.in_flight import InFlight
+
+
+class Place(StrEnum):
+    """Where a queued pod is; the names are the values of kube-scheduler's ``queue`` metric label."""
+
+    ACTIVE = "active"
+    BACKOFF = "backoff"
+    UNSCHEDULABLE = "unschedulable"
+    GATED = "gated"
+    IN_FLIGHT = "in-flight"
+
+
+@dataclass(slots=True, eq=False)
+class QueuedPod:
+    """A pod and its history in the queue; times are engine time in seconds."""
+
+    pod: Pod
+    added: float
+    place: Place
+    since: float  # entered its place
+    age_from: float  # came in, or was last tried: orders pods of equal priority
+    seen: float  # when the API server last showed it pending
+    attempts: int = 0
+    unschedulable_count: int = 0
+    error_count: int = 0
+    rejectors: frozenset[str] = frozenset()
+    backoff_until: float = 0.0
+    backs_off_from_error: bool = False
+    left: bool = False  # in flight, and no longer pending by the API server's word
+    ticket: int = 0  # the valid heap entry, others are stale
+
+
+@dataclass(frozen=True, slots=True)
+class QueueSettings:
+    """Seconds; ``flush_after`` is the longest a pod stays unschedulable without another try."""
+
+    initial_backoff: float = 1.0
+    max_backoff: float = 10.0
+    flush_after: float = 300.0
+    flush_every: float = 30.0
+
+
+SortKey = Callable[[Pod, float], tuple[float, ...]]
+Wakes = Callable[[Pod], Mapping[str, Sequence[WakesOn]]]
+
+
+class SchedulingQueue:
+    """Holds every pending pod that is ours, by UID.
+
+    ``sort_key`` orders pods (QueueSort); ``wakes`` gives, by plugin of a pod's profile, what wakes the
+    pods that the plugin rejected.
+    """
+
+    def __init__(self, sort_key: SortKey, wakes: Wakes, settings: QueueSettings | None = None) -> None:
+        self._sort_key = sort_key
+        self._wakes = wakes
+        self._settings = settings or QueueSettings()
+        self._pods: dict[str, QueuedPod] = {}
+        self._active: list[tuple[tuple[float, ...], int, str]] = []
+        self._backoff: list[tuple[float, int, str]] = []
+        self._early: list[tuple[tuple[float, ...], int, str]] = []
+        self._unschedulable: dict[frozenset[str], dict[str, QueuedPod]] = {}
+        self._counts = dict.fromkeys(Place, 0)
+        self._tickets = 0
+        self._next_flush = 0.0
+        self._in_flight = InFlight()
+
+    # -- looking ---------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self._pods)
+
+    def get(self, uid: str) -> QueuedPod | None:
+        """The pod's entry, None if it is not in the queue."""
+        return self._pods.get(uid)
+
+    def entries(self) -> Iterable[QueuedPod]:
+        """All entries, in order of arrival."""
+        return self._pods.values()
+
+    def counts(self) -> dict[Place, int]:
+        """How many pods are in each place."""
+        return dict(self._counts)
+
+    def ready(self, now: float) -> bool:
+        """Whether ``pop`` would return a pod."""
+        if self._counts[Place.ACTIVE]:
+            return True
+        self._drop_stale()
+        return bool(self._early) or bool(self._backoff and self._backoff[0][0] <= now)
+
+    def next_wake(self) -> float | None:
+        """When something becomes due by time alone: a backoff ends or unschedulable pods are flushed."""
+        self._drop_stale()
+        times = [self._backoff[0][0]] if self._backoff else []
+        if self._counts[Place.UNSCHEDULABLE]:
+            times.append(self._next_flush)
+        return min(times, default=None)
+
+    # -- pods come and go ------------------------------------------------------------------------
+
+    def add(self, pod: Pod, now: float, *, gated: bool) -> QueuedPod:
+        """A pod that is not in the queue comes in."""
+        queued = QueuedPod(pod, now, Place.GATED, now, now, now)
+        self._pods[pod.uid] = queued
+        self._counts[Place.GATED] += 1
+        if not gated:
+            self._move(queued, Place.ACTIVE, now)
+        return queued
+
+    def update(self, pod: Pod, now: float) -> QueuedPod:
+        """The API server shows the pod again, perhaps changed; its place stays the same.
+
+        Raises LookupError if the pod is not in the queue.
+        """
+        queued = self._pods.get(pod.uid)
+        if queued is None:
+            raise LookupError(f"pod {pod.key} ({pod.uid}) is not in the queue")
+        resort = queued.place is Place.ACTIVE and queued.pod.priority != pod.priority
+        queued.pod = pod
+        queued.seen = now
+        queued.left = False
+        if resort:
+            self._move(queued, Place.ACTIVE, queued.since)
+        return queued
+
+    def ungate(self, uid: str, now: float) -> None:
+        """The pod's last gate is gone."""
+        queued = self._pods[uid]
+        if queued.place is Place.GATED:
+            queued.added = queued.age_from = now
+            self._move(queued, Place.ACTIVE, now)
+
+    def gate(self, uid: str, now: float) -> None:
+        """The pod may not be tried for the time being."""
+        queued = self._pods[uid]
+        if queued.place is not Place.IN_FLIGHT:
+            self._move(queued, Place.GATED, now)
+
+    def remove(self, uid: str) -> QueuedPod | None:
+        """The pod is bound, finished or deleted; returns its entry if it was here."""
+        queued = self._pods.pop(uid, None)
+        if queued is None:
+            return None
+        if queued.place is Place.IN_FLIGHT:
+            self._in_flight.end(uid)
+        self._leave(queued)
+        queued.ticket = -1
+        return queued
+
+    # -- tries -----------------------------------------------------------------------------------
+
+    def pop(self, now: float) -> QueuedPod | None:
+        """Take the next pod out for a try; it is in flight until ``requeue``, ``retry_after_error`` or ``remove``."""
+        self._release(now)
+        queued = self._pop_heap(self._active) or self._pop_heap(self._early)
+        if queued is None:
+            return None
+        queued.attempts += 1
+        self._move(queued, Place.IN_FLIGHT, now)
+        self._in_flight.begin(queued.pod.uid)
+        return queued
+
+    def requeue(self, uid: str, rejectors: frozenset[str], now: float) -> None:
+        """The try ended with rejections by these plugins; changes since ``pop`` count at once."""
+        queued = self._pods[uid]
+        missed = self._in_flight.end(uid)
+        queued.unschedulable_count += 1
+        queued.error_count = 0
+        queued.rejectors = rejectors
+        queued.age_from = now
+        queued.backoff_until = now + self._backoff_seconds(queued.unschedulable_count)
+        queued.backs_off_from_error = False
+        if missed is None or any(self._helps(queued, event, {}) for event in missed):
+            self._move(queued, Place.BACKOFF, now)
+        else:
+            self._move(queued, Place.UNSCHEDULABLE, now)
+
+    def retry_after_error(self, uid: str, now: float, at_least: float = 0.0) -> None:
+        """The try failed for a reason that is not the cluster's state; it backs off, at least that many seconds."""
+        queued = self._pods[uid]
+        self._in_flight.end(uid)
+        queued.error_count += 1
+        queued.rejectors = frozenset()
+        queued.age_from = now
+        queued.backoff_until = now + max(self._backoff_seconds(queued.error_count), at_least)
+        queued.backs_off_from_error = True
+        self._move(queued, Place.BACKOFF, now)
+
+    def activate(self, uid: str, now: float) -> None:
+        """Let a waiting pod be tried again at once, without waiting for a change or the end of its backoff."""
+        queued = self._pods.get(uid)
+        if queued is not None and queued.place in (Place.UNSCHEDULABLE, Place.BACKOFF):
+            self._move(queued, Place.ACTIVE, now)
+
+    def retry_now(self, uid: str, now: float) -> None:
+        """The try came to nothing through no fault of the pod: it is active again."""
+        self._in_flight.end(uid)
+        self._move(self._pods[uid], Place.ACTIVE, now)
+
+    def _backoff_seconds(self, count: int) -> float:
+        settings = self._settings
+        return float(min(settings.initial_backoff * 2 ** min(count - 1, 30), settings.max_backoff))
+
+    # -- changes of the cluster ------------------------------------------------------------------
+
+    def wake(self, event: ClusterEvent, now: float) -> int:
+        """Move the unschedulable pods that the change may help; returns how many."""
+        self._in_flight.note(event)
+        woken: list[QueuedPod] = []
+        asked: dict[tuple[PodSpec, int], bool] = {}
+        for pods in self._unschedulable.values():
+            first = next(iter(pods.values()))
+            if not any(self._listens(first, event)):
+                continue
+            woken += [queued for queued in pods.values() if self._helps(queued, event, asked)]
+        for queued in woken:
+            self._reactivate(queued, now)
+        return len(woken)
+
+    def wake_pod(self, uid: str, event: ClusterEvent, now: float) -> None:
+        """A change of a waiting pod itself, judged for that pod alone."""
+        queued = self._pods[uid]
+        if queued.place is Place.IN_FLIGHT:
+            self._in_flight.note(event)
+        elif queued.place is Place.UNSCHEDULABLE and self._helps(queued, event, {}):
+            self._reactivate(queued, now)
+
+    def _listens(self, queued: QueuedPod, event: ClusterEvent) -> Iterable[WakesOn]:
+        """The interests in this kind of change of the plugins that rejected the pod."""
+        wakes = self._wakes(queued.pod)
+        for name in queued.rejectors:
+            for interest in wakes.get(name, ()):
+                if interest.resource is event.resource and interest.action & event.action:
+                    yield interest
+
+    def _helps(self, queued: QueuedPod, event: ClusterEvent, asked: dict[tuple[PodSpec, int], bool]) -> bool:
+        if not queued.rejectors:
+            return True
+        for interest in self._listens(queued, event):
+            if interest.hint is None:
+                return True
+            key = (queued.pod.spec, id(interest))
+            answer = asked.get(key)
+            if answer is None:
+                answer = interest.hint(queued.pod, event)
+                if interest.per_spec:
+                    asked[key] = answer
+            if answer:
+                return True
+        return False
+
+    def _reactivate(self, queued: QueuedPod, now: float) -> None:
+        if queued.backoff_until > now:
+            self._move(queued, Place.BACKOFF, now)
+        else:
+            self._move(queued, Place.ACTIVE, now)
+
+    def _release(self, now: float) -> None:
+        """Activate pods whose backoff is over, and flush those that waited too long for a change."""
+        self._drop_stale()
+        while self._backoff and self._backoff[0][0] <= now:
+            uid = heapq.heappop(self._backoff)[2]
+            self._move(self._pods[uid], Place.ACTIVE, now)
+            self._drop_stale()
+        if now >= self._next_flush:
+            self._next_flush = now + self._settings.flush_every
+            for pods in list(self._unschedulable.values()):
+                for queued in list(pods.values()):
+                    if now - queued.since >= self._settings.flush_after:
+                        self._reactivate(queued, now)
+
+    # -- places ----------------------------------------------------------------------------------
+
+    def _move(self, queued: QueuedPod, place: Place, now: float) -> None:
+        self._leave(queued)
+        uid = queued.pod.uid
+        queued.place = place
+        queued.since = now
+        self._tickets += 1
+        queued.ticket = self._tickets
+        self._counts[place] += 1
+        match place:
+            case Place.ACTIVE:
+                heapq.heappush(
+                    self._active, (self._sort_key(queued.pod, queued.age_from), queued.ticket, uid)
+                )
+            case Place.BACKOFF:
+                heapq.heappush(self._backoff, (queued.backoff_until, queued.ticket, uid))
+                if not queued.backs_off_from_error:
+                    heapq.heappush(
+                        self._early, (self._sort_key(queued.pod, queued.age_from), queued.ticket, uid)
+                    )
+            case Place.UNSCHEDULABLE:
+                self._unschedulable.setdefault(queued.rejectors, {})[uid] = queued
+            case _:
+                pass
+
+    def _leave(self, queued: QueuedPod) -> None:
+        self._counts[queued.place] -= 1
+        if queued.place is Place.UNSCHEDULABLE:
+            group = self._unschedulable[queued.rejectors]
+            del group[queued.pod.uid]
+            if not group:
+                del self._unschedulable[queued.rejectors]
+
+    def _pop_heap(self, heap: list[tuple[tuple[float, ...], int, str]]) -> QueuedPod | None:
+        while heap:
+            _, ticket, uid = heapq.heappop(heap)
+            if self._current(ticket, uid):
+                return self._pods[uid]
+        return None
+
+    def _drop_stale(self) -> None:
+        while self._backoff and not self._current(self._backoff[0][1], self._backoff[0][2]):
+            heapq.heappop(self._backoff)
+        while self._early and not self._current(self._early[0][1], self._early[0][2]):
+            heapq.heappop(self._early)
+
+    def _current(self, ticket: int, uid: str) -> bool:
+        queued = self._pods.get(uid)
+        return queued is not None and queued.ticket == ticket

@@ -1,0 +1,244 @@
+"""The columns of all nodes and of what the pods on them take."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from moorage.core.model.node import Node
+from moorage.core.model.pod import Pod
+from moorage.core.model.resources import PODS, Requests
+from moorage.core.model.selector import NodeSelector, NodeSelectorTerm, Requirement
+from moorage.core.snapshot.amounts import AmountColumn
+from moorage.core.snapshot.host_ports import HostPorts
+from moorage.core.snapshot.images import ImageColumns
+from moorage.core.snapshot.journal import Journal
+from moorage.core.snapshot.labels import LabelColumn
+from moorage.core.snapshot.masks import MaskCache
+from moorage.core.snapshot.taints import TaintSets
+
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+_FIRST_CAPACITY = 64
+
+
+class Snapshot:
+    """All nodes as columns; ``capacity`` rows are allocated, of which ``alive`` ones hold a node.
+
+    Columns have the shape (capacity,).  A row whose node is gone holds zeros and is not ``alive``.
+    ``static`` journals changes of nodes themselves, ``usage`` changes of what their pods take.
+    """
+
+    def __init__(self) -> None:
+        self.capacity = _FIRST_CAPACITY
+        self.alive: Bools = np.zeros(self.capacity, dtype=np.bool_)
+        self.unschedulable: Bools = np.zeros(self.capacity, dtype=np.bool_)
+        self.pod_count: Ints = np.zeros(self.capacity, dtype=np.int64)
+        self.scoring_cpu = AmountColumn(self.capacity)
+        self.scoring_memory = AmountColumn(self.capacity)
+        self.nodes: list[Node | None] = []
+        self.pods: list[dict[str, Pod]] = []  # by row: uid -> pod, in order of arrival
+        self.node_count = 0
+        self.static = Journal()
+        self.usage = Journal()
+        self.taints = TaintSets(self.capacity)
+        self.host_ports = HostPorts()
+        self.images = ImageColumns()
+        self._row_of: dict[str, int] = {}
+        self._free_rows: list[int] = []
+        self._allocatable: dict[str, AmountColumn] = {}
+        self._requested: dict[str, AmountColumn] = {}
+        self._labels: dict[str, LabelColumn] = {}
+        self._masks = MaskCache(self.static)
+        self._zeros: Ints = np.zeros(self.capacity, dtype=np.int64)
+
+    # -- reading ---------------------------------------------------------------------------------
+
+    @property
+    def resources(self) -> tuple[str, ...]:
+        """The resources that some node has or some pod on a node asks for."""
+        return tuple(dict.fromkeys((*self._allocatable, *self._requested)))
+
+    def row_of(self, node_name: str) -> int | None:
+        """The row of a node, None if there is no such node."""
+        return self._row_of.get(node_name)
+
+    def node_at(self, row: int) -> Node:
+        """The node on that row; raises LookupError for a free row."""
+        node = self.nodes[row]
+        if node is None:
+            raise LookupError(f"row {row} holds no node")
+        return node
+
+    def name_at(self, row: int) -> str:
+        """The name of the node on that row."""
+        return self.node_at(row).name
+
+    def allocatable(self, resource: str) -> Ints:
+        """What the nodes have of a resource in base units, shape (capacity,); zeros if no node has it."""
+        column = self._allocatable.get(resource)
+        return self._zeros if column is None else column.values
+
+    def requested(self, resource: str) -> Ints:
+        """What the pods on the nodes ask for in base units, shape (capacity,)."""
+        column = self._requested.get(resource)
+        return self._zeros if column is None else column.values
+
+    def label(self, key: str) -> LabelColumn:
+        """The column of a label key, built when first asked for."""
+        column = self._labels.get(key)
+        if column is None:
+            column = self._labels[key] = LabelColumn(key, self.nodes, self.capacity)
+        return column
+
+    def requirement_mask(self, requirement: Requirement) -> Bools:
+        """Which nodes satisfy a requirement on their labels, shape (capacity,); cached, do not write."""
+        return self._masks.get(requirement, lambda: self.label(requirement.key).admitted(requirement))
+
+    def term_mask(self, term: NodeSelectorTerm) -> Bools:
+        """Which nodes a node selector term matches, shape (capacity,); cached, do not write."""
+        return self._masks.get(term, lambda: self._compute_term(term))
+
+    def selector_mask(self, selector: NodeSelector) -> Bools:
+        """Which nodes a node selector matches, shape (capacity,); cached, do not write."""
+        return self._masks.get(selector, lambda: self._compute_selector(selector))
+
+    def _compute_term(self, term: NodeSelectorTerm) -> Bools:
+        mask = np.full(self.capacity, bool(term.expressions or term.fields), dtype=np.bool_)
+        for requirement in term.expressions:
+            mask &= self.requirement_mask(requirement)
+        if term.fields:
+            for row in np.flatnonzero(mask):
+                node = self.nodes[row] if row < len(self.nodes) else None
+                mask[row] = node is not None and NodeSelectorTerm((), term.fields).matches(node.name, {})
+        return mask
+
+    def _compute_selector(self, selector: NodeSelector) -> Bools:
+        mask = np.zeros(self.capacity, dtype=np.bool_)
+        for term in selector.terms:
+            mask |= self.term_mask(term)
+        return mask
+
+    # -- nodes -----------------------------------------------------------------------------------
+
+    def set_node(self, node: Node) -> int:
+        """Add a node or replace the one of its name; returns its row.  Pods are not touched."""
+        row = self._row_of.get(node.name)
+        if row is None:
+            row = self._take_row(node.name)
+            self.node_count += 1
+        before = self.nodes[row]
+        self.nodes[row] = node
+        self.alive[row] = True
+        self.unschedulable[row] = node.unschedulable
+        self.taints.set(row, node.taints)
+        self._set_allocatable(row, node, before)
+        for key, column in self._labels.items():
+            column.set(row, node.labels.get(key))
+        if before is None or before.images != node.images:
+            self.images.set(row, node)
+        self.static.mark(row)
+        return row
+
+    def drop_node(self, node_name: str) -> None:
+        """Free the row of a node with everything on it."""
+        row = self._row_of.pop(node_name)
+        before = self.nodes[row]
+        for pod in list(self.pods[row].values()):
+            self.remove_pod(row, pod)
+        self.nodes[row] = None
+        self.node_count -= 1
+        self.alive[row] = False
+        self.unschedulable[row] = False
+        self.taints.set(row, ())
+        if before is not None:
+            for resource in before.allocatable:
+                self._allocatable[resource].set(row, 0)
+        for key, column in list(self._labels.items()):
+            column.set(row, None)
+            if column.wasteful:
+                del self._labels[key]
+        self.images.set(row, None)
+        self._free_rows.append(row)
+        self.static.mark(row)
+
+    def _set_allocatable(self, row: int, node: Node, before: Node | None) -> None:
+        if before is not None:
+            if before.allocatable == node.allocatable:
+                return
+            for resource in before.allocatable:
+                if resource not in node.allocatable:
+                    self._allocatable[resource].set(row, 0)
+        for resource, amount in node.allocatable.items():
+            column = self._allocatable.get(resource)
+            if column is None:
+                column = self._allocatable[resource] = AmountColumn(self.capacity)
+            column.set(row, amount)
+
+    def _take_row(self, node_name: str) -> int:
+        if self._free_rows:
+            row = self._free_rows.pop()
+        else:
+            row = len(self.nodes)
+            if row == self.capacity:
+                self._grow()
+            self.nodes.append(None)
+            self.pods.append({})
+        self._row_of[node_name] = row
+        return row
+
+    def _grow(self) -> None:
+        old, new = self.capacity, self.capacity * 2
+        self.capacity = new
+        for name in ("alive", "unschedulable", "pod_count", "_zeros"):
+            column = getattr(self, name)
+            grown = np.zeros(new, dtype=column.dtype)
+            grown[:old] = column
+            setattr(self, name, grown)
+        for amounts in (
+            self.scoring_cpu,
+            self.scoring_memory,
+            *self._allocatable.values(),
+            *self._requested.values(),
+        ):
+            amounts.grow(new)
+        for labels in self._labels.values():
+            labels.grow(new)
+        self.taints.grow(new)
+        self.images.grow()
+        self._masks.clear()
+
+    # -- pods ------------------------------------------------------------------------------------
+
+    def add_pod(self, row: int, pod: Pod) -> None:
+        """Count a pod on that row."""
+        self.pods[row][pod.uid] = pod
+        self.pod_count[row] += 1
+        self._count(row, pod.requests, 1)
+        if pod.spec.host_ports:
+            self.host_ports.add(row, pod.spec.host_ports)
+        self.usage.mark(row)
+
+    def remove_pod(self, row: int, pod: Pod) -> None:
+        """Take a pod off that row again; ``pod`` must be the very object that was added."""
+        counted = self.pods[row].pop(pod.uid)
+        self.pod_count[row] -= 1
+        self._count(row, counted.requests, -1)
+        if counted.spec.host_ports:
+            self.host_ports.remove(row, counted.spec.host_ports)
+        self.usage.mark(row)
+
+    def _count(self, row: int, requests: Requests, sign: int) -> None:
+        for resource, amount in requests.amounts.items():
+            if amount:
+                column = self._requested.get(resource)
+                if column is None:
+                    column = self._requested[resource] = AmountColumn(self.capacity)
+                column.add(row, sign * amount)
+        self.scoring_cpu.add(row, sign * requests.scoring_cpu)
+        self.scoring_memory.add(row, sign * requests.scoring_memory)
+
+    def allowed_pods(self) -> Ints:
+        """How many pods each node may hold, shape (capacity,); a node that does not say allows none."""
+        return self.allocatable(PODS)

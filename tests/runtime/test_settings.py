@@ -1,0 +1,77 @@
+"""Settings: the environment, the command line on top, and errors that name what is wrong."""
+
+import pytest
+
+from moorage.runtime.settings import Listen, Settings, SettingsError
+
+
+def test_the_defaults_are_usable_and_private():
+    settings = Settings.from_env({})
+    assert settings == Settings()
+    assert settings.scheduler_name == ("moorage",)
+    assert settings.metrics_listen is not None
+    assert settings.metrics_listen.host == "127.0.0.1"
+
+
+def test_each_setting_is_a_variable():
+    settings = Settings.from_env(
+        {
+            "MOORAGE_SCHEDULER_NAME": "a, b",
+            "MOORAGE_KUBECONFIG": "/k",
+            "MOORAGE_CONTEXT": "c",
+            "MOORAGE_LEADER_ELECT": "false",
+            "MOORAGE_LEASE_NAME": "l",
+            "MOORAGE_LEASE_NAMESPACE": "ns",
+            "MOORAGE_LEASE_DURATION": "4",
+            "MOORAGE_RENEW_DEADLINE": "3s",
+            "MOORAGE_RETRY_PERIOD": "0.5",
+            "MOORAGE_NODE_READY_GUARD": "No",
+            "MOORAGE_METRICS_LISTEN": "off",
+            "MOORAGE_LIVENESS": "[::1]:8080",
+            "MOORAGE_MAX_BINDS": "7",
+            "MOORAGE_UNKNOWN": "ignored",
+            "OTHER": "ignored",
+        }
+    )
+    assert settings == Settings(
+        ("a", "b"), "/k", "c", False, "l", "ns", 4.0, 3.0, 0.5, False, None, Listen("::1", 8080), 7
+    )
+
+
+def test_an_empty_variable_is_not_set():
+    assert Settings.from_env({"MOORAGE_LEASE_NAME": " "}) == Settings()
+
+
+@pytest.mark.parametrize(
+    ("variable", "text", "what"),
+    [
+        ("MOORAGE_LEADER_ELECT", "perhaps", "true or false"),
+        ("MOORAGE_MAX_BINDS", "many", "whole number"),
+        ("MOORAGE_MAX_BINDS", "0", "at least 1"),
+        ("MOORAGE_LEASE_DURATION", "soon", "seconds"),
+        ("MOORAGE_LEASE_DURATION", "-1", "between"),
+        ("MOORAGE_LEASE_DURATION", "5", "longer"),
+        ("MOORAGE_METRICS_LISTEN", "8080", "HOST:PORT"),
+        ("MOORAGE_METRICS_LISTEN", "x:99999", "HOST:PORT"),
+        ("MOORAGE_SCHEDULER_NAME", "a a", "twice"),
+        ("MOORAGE_SCHEDULER_NAME", ",", "at least one"),
+    ],
+)
+def test_what_cannot_be_used_is_named(variable, text, what):
+    with pytest.raises(SettingsError, match=what):
+        Settings.from_env({variable: text})
+
+
+def test_the_command_line_goes_on_top():
+    base = Settings(lease_name="env", max_binds=5)
+    assert base.changed(lease_name="line", max_binds=None).lease_name == "line"
+    assert base.changed(lease_name=None).max_binds == 5
+
+
+@pytest.mark.parametrize("text", ["127.0.0.1:80", "[::1]:80", "localhost:0"])
+def test_addresses_are_written_as_they_are_read(text):
+    assert str(Listen.parse(text)) == text
+
+
+def test_an_address_without_a_host_is_every_interface():
+    assert Listen.parse(":8080") == Listen("0.0.0.0", 8080)  # noqa: S104
