@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from moorage.adapters.kube.errors import NotFound
+from moorage.adapters.kube.client import KubeClient
 from moorage.core.model.events import BindFailed, BindSucceeded, Event
 from moorage.core.model.instructions import Instruction, Placement, Record, SetCondition
 from moorage.core.model.pod import Pod, PodRef, PodSpec
@@ -204,13 +204,13 @@ class Asked:
 Answer = Any | Exception | Callable[[Asked], Any]
 
 
-class FakeClient:
+class FakeClient(KubeClient):
     """Stands for ``KubeClient``: each request is answered by the next of ``answers`` for it, or ``default``.
 
     An answer is a value, an exception to raise, or a function of the request, which may be async.
     """
 
-    def __init__(self, *answers: Answer, default: Answer = NotFound(404, "NotFound", "nothing here")) -> None:
+    def __init__(self, *answers: Answer, default: Answer = None) -> None:  # nothing of a real one is needed
         self.answers: deque[Answer] = deque(answers)
         self.default: Answer = default
         self.requests: list[Asked] = []
@@ -238,11 +238,3 @@ class FakeClient:
         if isinstance(answer, Exception):
             raise answer
         return answer
-
-    async def get(self, path: str, **options: Any) -> Any:
-        """GET."""
-        return await self.request("GET", path, **options)
-
-    async def patch(self, path: str, body: Any, **options: Any) -> Any:
-        """PATCH."""
-        return await self.request("PATCH", path, body=body, **options)

@@ -15,7 +15,7 @@ class Rig:
 
     def __init__(self, limit=3):
         self.binder, self.status, self.meter = FakeBinder(), FakeStatus(), FakeMeter()
-        self.results = []
+        self.results: list[BindSucceeded | BindFailed] = []
         self.cycle = BindingCycle(
             binder=self.binder,
             status=self.status,
@@ -41,14 +41,14 @@ async def test_each_placement_is_settled_then_bound_and_answered():
     assert rig.meter.results == rig.results
 
 
-async def test_a_bind_waits_for_the_status_write_in_flight():
+async def test_a_bind_waits_for_the_status_write_in_flight(monkeypatch):
     rig = Rig()
     landed = asyncio.Event()
 
     async def settle(ref):
         await landed.wait()
 
-    rig.status.settle = settle
+    monkeypatch.setattr(rig.status, "settle", settle)
     async with asyncio.TaskGroup() as tasks:
         rig.cycle.begin(Bind(placements(1)), tasks)
         await asyncio.sleep(0.01)

@@ -97,6 +97,10 @@ class Settings:
         """With these values where they are not None (a command line's options that were not used are)."""
         return replace(self, **{name: value for name, value in given.items() if value is not None})
 
+    def with_addresses(self, *, metrics_listen: Listen | None, liveness: Listen | None) -> Settings:
+        """With these addresses, where None is a value: not listening."""
+        return replace(self, metrics_listen=metrics_listen, liveness=liveness)
+
 
 def _names(text: str) -> tuple[str, ...]:
     return tuple(filter(None, re.split(r"[\s,]+", text)))

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from moorage.adapters.kube.errors import Gone, Unreachable
-from moorage.adapters.kube.pending import SELECTOR, PendingLister
+from moorage.adapters.kube.pending import PendingLister, pending_selector
 from moorage.core.model.events import PendingListed
 from tests.kit.fakes import FakeClient, FakeClock
 
@@ -17,15 +17,16 @@ def page(*uids, token=""):
 
 class Rig:
     def __init__(self, *answers):
-        self.client, self.clock, self.events = FakeClient(*answers), FakeClock(), []
-        self.lister = PendingLister(self.client, self.events.append, self.clock, interval=30)
+        self.client, self.clock = FakeClient(*answers), FakeClock()
+        self.events: list[PendingListed] = []
+        self.lister = PendingLister(self.client, self.events.append, self.clock, selector="x=y", interval=30)
 
 
 async def test_all_pages_make_one_event():
     rig = Rig(page("a", "b", token="t"), page("c"))
     assert await rig.lister.list_once() == PendingListed(frozenset("abc"), rig.clock.time)
     first, second = rig.client.requests
-    assert first.params["fieldSelector"] == SELECTOR
+    assert first.params["fieldSelector"] == "x=y"
     assert "PartialObjectMetadataList" in first.headers["Accept"]
     assert "continue" not in first.params
     assert second.params["continue"] == "t"
@@ -64,3 +65,9 @@ async def test_it_lists_every_half_minute_and_survives_failures():
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
+
+
+def test_a_single_scheduler_sees_only_its_own_pods():
+    common = "spec.nodeName=,status.phase!=Succeeded,status.phase!=Failed"
+    assert pending_selector(["moorage"]) == f"{common},spec.schedulerName=moorage"
+    assert pending_selector(["a", "b"]) == common

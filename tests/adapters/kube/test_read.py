@@ -15,6 +15,7 @@ def convert(obj):
 async def test_it_gives_what_is_there_whatever_its_uid():
     client = FakeClient({"metadata": {"name": "p", "uid": "new"}})
     pod = await KubePodReader(client, convert).fetch(pod_ref("p", "old"))
+    assert pod is not None
     assert (pod.name, pod.uid) == ("p", "new")
     assert client.requests[0].path == "/api/v1/namespaces/default/pods/p"
 

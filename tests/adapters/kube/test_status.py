@@ -29,7 +29,7 @@ class Rig:
     def __init__(self, *answers, pod=None):
         self.client = FakeClient(*answers, default={})
         self.reader = FakeReader(p=pod)
-        self.outcomes = []
+        self.outcomes: list[str] = []
         self.clock = FakeClock(1767225600.5)
         self.writer = KubeStatusWriter(self.client, self.reader, self.clock, count=self.outcomes.append)
 

@@ -20,7 +20,9 @@ from moorage.adapters.kube.fields import INT64, Reader, kind_of
 from moorage.adapters.kube.pod_requests import requests_on_node
 from moorage.adapters.kube.pod_spec import read_pod_spec, relevant_parts
 from moorage.adapters.kube.resource_lists import base_units, read_list
+from moorage.adapters.kube.selectors import read_label_selector
 from moorage.adapters.kube.sharing import Recent, Sharing
+from moorage.core.model.budget import DisruptionBudget
 from moorage.core.model.node import Node
 from moorage.core.model.pod import OwnerRef, Pod, PodSpec
 from moorage.core.model.resources import Requests
@@ -28,6 +30,7 @@ from moorage.core.model.taint import Taint
 
 _FINISHED: Final = frozenset({"Succeeded", "Failed"})
 _NO_CONDITION: Final = ("", "", "")
+_SCHEDULED, _DISRUPTED = "PodScheduled", "DisruptionTarget"
 
 
 class MalformedObject(ValueError):
@@ -65,6 +68,8 @@ class Converter:
         node_name = sys.intern(reader.text(raw_spec.get("nodeName"), "spec.nodeName"))
         requests = self._requests(digest, spec, raw_spec, status, reader) if node_name else spec.requests
         started = status.get("startTime")
+        deleting = metadata.get("deletionTimestamp") is not None
+        conditions = status.get("conditions")
         pod = Pod(
             namespace=sys.intern(reader.text(metadata.get("namespace"), "metadata.namespace") or "default"),
             name=name,
@@ -76,12 +81,13 @@ class Converter:
             node_name=node_name,
             created=_seconds(metadata.get("creationTimestamp"), "metadata.creationTimestamp", reader),
             started=None if started is None else _seconds(started, "status.startTime", reader),
-            deleting=metadata.get("deletionTimestamp") is not None,
+            deleting=deleting,
+            preempted=deleting and _preempted(conditions, reader),
             finished=status.get("phase") in _FINISHED,
             nominated_node=reader.text(status.get("nominatedNodeName"), "status.nominatedNodeName"),
             gates=_gates(raw_spec.get("schedulingGates"), reader),
             owner=self._owner(metadata.get("ownerReferences"), reader),
-            scheduled_condition=self._scheduled(status.get("conditions"), reader),
+            scheduled_condition=self._scheduled(conditions, reader),
         )
         if reader.problems:
             invalid = (*spec.invalid, *_lines(reader))
@@ -116,6 +122,21 @@ class Converter:
             ),
         )
         return replace(node, invalid=_lines(reader)) if reader.problems else node
+
+    def budget(self, obj: Mapping[str, Any]) -> DisruptionBudget:
+        """Read a PodDisruptionBudget; a selector that cannot be read guards nothing."""
+        metadata, name, _ = _identity(obj, need_uid=False)
+        reader = Reader()
+        spec = reader.mapping(obj.get("spec"), "spec")
+        status = reader.mapping(obj.get("status"), "status")
+        selector = read_label_selector(spec.get("selector"), "spec.selector", reader)
+        return DisruptionBudget(
+            namespace=reader.text(metadata.get("namespace"), "metadata.namespace") or "default",
+            name=name,
+            selector=None if reader.problems else selector,
+            allowed=reader.whole(status.get("disruptionsAllowed"), "status.disruptionsAllowed"),
+            disrupted=frozenset(reader.mapping(status.get("disruptedPods"), "status.disruptedPods")),
+        )
 
     def _spec(self, raw: Mapping[str, Any]) -> tuple[bytes, PodSpec]:
         try:
@@ -180,7 +201,7 @@ class Converter:
         if value is None:
             return _NO_CONDITION
         for path, item in reader.objects(value, "status.conditions"):
-            if item.get("type") == "PodScheduled":
+            if item.get("type") == _SCHEDULED:
                 status = reader.text(item.get("status"), f"{path}.status")
                 reason = reader.text(item.get("reason"), f"{path}.reason")
                 message = reader.text(item.get("message"), f"{path}.message")
@@ -215,6 +236,16 @@ def _resize_parts(status: Mapping[str, Any]) -> list[Any] | None:
     whole = status.get("resources"), status.get("allocatedResources")
     pending = [c.get("reason") for c in status.get("conditions") or () if c.get("type") == "PodResizePending"]
     return [parts, whole, pending] if parts or pending or whole != (None, None) else None
+
+
+def _preempted(conditions: object, reader: Reader) -> bool:
+    """Whether the pod is going because a scheduler wanted its place."""
+    return any(
+        item.get("type") == _DISRUPTED
+        and item.get("status") == "True"
+        and item.get("reason") == "PreemptionByScheduler"
+        for _, item in reader.objects(conditions, "status.conditions")
+    )
 
 
 def _gates(value: object, reader: Reader) -> tuple[str, ...]:

@@ -147,9 +147,13 @@ class LeaderElector:
 
     async def _stay(self) -> None:
         """Renew, and return when the lease is lost; never later than it runs out."""
+        began = self.valid_until - self.settings.renew_deadline
         while (left := self.valid_until - self._clock()) > 0:
-            await asyncio.sleep(min(left, self.settings.retry_period))
-            left = self.valid_until - self._clock()
+            # From attempt to attempt, not from answer to attempt: a slow server must not cost the lease.
+            pause = max(began + self.settings.retry_period - self._clock(), self.settings.retry_period / 20)
+            await asyncio.sleep(min(left, pause))
+            began = self._clock()
+            left = self.valid_until - began
             if left > 0 and not await self._attempt(left) and self.leader != self.identity:
                 self.valid_until = _NEVER  # someone else has it: our clocks disagree, and theirs counts
                 return

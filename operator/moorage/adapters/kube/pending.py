@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from moorage.adapters.kube.client import KubeClient
 from moorage.adapters.kube.errors import Gone, KubeError
@@ -17,11 +17,18 @@ from moorage.runtime.ports import Clock
 
 logger = logging.getLogger(__name__)
 
-#: What makes a pod pending, on the server's side; the Kopf handler watches the same.
-SELECTOR = "spec.nodeName=,status.phase!=Succeeded,status.phase!=Failed"
-
+_PENDING = "spec.nodeName=,status.phase!=Succeeded,status.phase!=Failed"
 _METADATA_ONLY = {"Accept": "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"}
 _PAGE = 1000
+
+
+def pending_selector(scheduler_names: Sequence[str]) -> str:
+    """The field selector of the pods that wait for us; the Kopf handler watches the same.
+
+    With a single name, the API server leaves out the pods of other schedulers; several cannot be
+    asked for at once.
+    """
+    return f"{_PENDING},spec.schedulerName={scheduler_names[0]}" if len(scheduler_names) == 1 else _PENDING
 
 
 class PendingLister:
@@ -33,11 +40,13 @@ class PendingLister:
         submit: Callable[[PendingListed], None],
         clock: Clock,
         *,
+        selector: str,
         interval: float = 30.0,
     ) -> None:
         self._client = client
         self._submit = submit
         self._clock = clock
+        self._selector = selector
         self._interval = interval
 
     async def run(self) -> None:
@@ -60,7 +69,7 @@ class PendingLister:
 
     async def _uids(self) -> list[str]:
         uids: list[str] = []
-        params: dict[str, str | int | bool] = {"fieldSelector": SELECTOR, "limit": _PAGE}
+        params: dict[str, str | int | bool] = {"fieldSelector": self._selector, "limit": _PAGE}
         while True:
             page = await self._client.request("GET", "/api/v1/pods", params=params, headers=_METADATA_ONLY)
             uids += [item["metadata"]["uid"] for item in page.get("items") or ()]

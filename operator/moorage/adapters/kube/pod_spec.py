@@ -8,9 +8,9 @@ from typing import Any, Final
 
 from moorage.adapters.kube.fields import INT64, PORTS, Reader
 from moorage.adapters.kube.pod_requests import requests_by_spec
+from moorage.adapters.kube.selectors import read_node_affinity
 from moorage.adapters.kube.sharing import Sharing
 from moorage.core.model.pod import HostPort, PodSpec
-from moorage.core.model.selector import NodeSelector, NodeSelectorTerm, Operator, PreferredTerm, Requirement
 from moorage.core.model.taint import Toleration
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"
@@ -29,7 +29,6 @@ _BOUND_VOLUMES: Final = {
     "rbd": "an RBD volume",
     "vsphereVolume": "a vSphere volume",
 }
-_OPERATORS: Final = {operator.value: operator for operator in Operator}
 
 
 def read_pod_spec(spec: Mapping[str, Any], reader: Reader, sharing: Sharing | None = None) -> PodSpec:
@@ -40,7 +39,9 @@ def read_pod_spec(spec: Mapping[str, Any], reader: Reader, sharing: Sharing | No
     """
     sharing = sharing or Sharing(capacity=64)
     affinity = reader.mapping(spec.get("affinity"), "spec.affinity")
-    required, preferred = _node_affinity(affinity.get("nodeAffinity"), reader)
+    required, preferred = read_node_affinity(
+        affinity.get("nodeAffinity"), "spec.affinity.nodeAffinity", reader
+    )
     images = tuple(_images(spec, reader))
     features = tuple(_required_features(spec, reader))
     requests = requests_by_spec(spec, reader)
@@ -119,50 +120,6 @@ def _container_parts(container: Mapping[str, Any]) -> list[Any]:
         container.get("restartPolicyRules"),
         any("bindMountOptions" in mount for mount in mounts),
     ]
-
-
-def _node_affinity(value: object, reader: Reader) -> tuple[NodeSelector | None, tuple[PreferredTerm, ...]]:
-    path = "spec.affinity.nodeAffinity"
-    affinity = reader.mapping(value, path)
-    required = None
-    key = "requiredDuringSchedulingIgnoredDuringExecution"
-    if affinity.get(key) is not None:
-        terms = reader.mapping(affinity[key], f"{path}.{key}").get("nodeSelectorTerms")
-        required = NodeSelector(
-            tuple(
-                _term(term, where, reader)
-                for where, term in reader.objects(terms, f"{path}.{key}.nodeSelectorTerms")
-            )
-        )
-    key = "preferredDuringSchedulingIgnoredDuringExecution"
-    preferred = []
-    for where, item in reader.objects(affinity.get(key), f"{path}.{key}"):
-        weight = reader.whole(item.get("weight"), f"{where}.weight")
-        preference = reader.mapping(item.get("preference"), f"{where}.preference")
-        term = _term(preference, f"{where}.preference", reader)
-        # kube-scheduler skips empty terms here, although the API documentation says that they match every node.
-        if weight and (term.expressions or term.fields):
-            preferred.append(PreferredTerm(weight, term))
-    return required, tuple(preferred)
-
-
-def _term(term: Mapping[str, Any], path: str, reader: Reader) -> NodeSelectorTerm:
-    return NodeSelectorTerm(
-        tuple(_requirements(term.get("matchExpressions"), f"{path}.matchExpressions", reader)),
-        tuple(_requirements(term.get("matchFields"), f"{path}.matchFields", reader)),
-    )
-
-
-def _requirements(value: object, path: str, reader: Reader) -> Iterator[Requirement]:
-    for where, item in reader.objects(value, path):
-        name = reader.text(item.get("operator"), f"{where}.operator")
-        operator = _OPERATORS.get(name)
-        if operator is None:
-            known = ", ".join(_OPERATORS)
-            reader.report(f"{where}.operator", f"unknown operator {name!r}, must be one of {known}")
-            continue
-        key = reader.text(item.get("key"), f"{where}.key")
-        yield Requirement(key, operator, reader.texts(item.get("values"), f"{where}.values"))
 
 
 def _tolerations(spec: Mapping[str, Any], reader: Reader) -> Iterator[Toleration]:

@@ -182,7 +182,8 @@ class Reflector(Generic[T]):
         if self.synced:
             self._interrupt()
         try:
-            await asyncio.wait_for(self._reached.wait(), patience)
+            async with asyncio.timeout(patience):
+                await self._reached.wait()
         except TimeoutError:
             if self.synced:
                 self._version = ""

@@ -155,11 +155,17 @@ class Metrics:
         self.event_drops = Counter(
             "moorage_events_dropped", "Events not written, by the reason.", ("reason",), registry=registry
         )
-        self.watch_streams = Counter(
-            "moorage_watch_streams", "Watch streams opened.", ("resource",), registry=registry
+        self.watch_streams = Gauge(
+            "moorage_watch_streams",
+            "Watch streams opened since the start.",
+            ("resource",),
+            registry=registry,
         )
-        self.watch_lists = Counter(
-            "moorage_watch_lists", "Complete lists taken.", ("resource",), registry=registry
+        self.watch_lists = Gauge(
+            "moorage_watch_lists",
+            "Complete lists taken since the start.",
+            ("resource",),
+            registry=registry,
         )
         self.watch_age = Gauge(
             "moorage_watch_age_seconds",
@@ -246,6 +252,10 @@ class Metrics:
     def record_dropped(self, why: str) -> None:
         """An Event is not written."""
         self.event_drops.labels(why).inc()
+
+    def object_malformed(self, resource: str) -> None:
+        """An object could not be read."""
+        self.malformed.labels(resource).inc()
 
     # -- at the scrape ---------------------------------------------------------------------------
 

@@ -30,17 +30,18 @@ def score_nodes(
     also for scores outside 0..MAX_NODE_SCORE after normalising.
     """
     nodes = Nodes(runner.snapshot, rows)
+    everywhere = rows.size == runner.snapshot.capacity
     total = np.zeros(rows.size, dtype=np.int64)
     shared = {} if screened.alike is None else screened.alike.raw
     for plugin, weight in runner.scorers:
         known = shared.get(plugin.name)
-        raw = _ask(runner, plugin, pod, nodes) if known is None else known[rows]
+        raw = _ask(runner, plugin, pod, nodes) if known is None else known if everywhere else known[rows]
         if raw is None:
             continue
         scores = guarded(plugin, "NormalizeScore", plugin.normalize, raw)
         if scores.size and (int(scores.min()) < 0 or int(scores.max()) > MAX_NODE_SCORE):
             raise PluginError(plugin.name, "Score", f"a score is outside 0..{MAX_NODE_SCORE}")
-        weighted = scores * weight
+        weighted = scores if weight == 1 else scores * weight
         total += weighted
         if report is not None:
             report(plugin.name, weighted)

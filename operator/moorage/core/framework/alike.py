@@ -95,9 +95,9 @@ class Alike:
         roomy = np.ones(opened.size, dtype=np.bool_)
         for plugin, state in self._filters:
             if plugin.reads & Reads.USAGE:
-                roomy &= ~guarded(plugin, "Filter", plugin.filter, state, nodes).failed.any(axis=0)
+                roomy &= guarded(plugin, "Filter", plugin.filter, state, nodes).fits
             elif changed & Reads.NODE:
-                opened &= ~guarded(plugin, "Filter", plugin.filter, state, nodes).failed.any(axis=0)
+                opened &= guarded(plugin, "Filter", plugin.filter, state, nodes).fits
         if changed & Reads.NODE:
             self._open[target] = opened
         self._roomy[target] = roomy

@@ -49,8 +49,8 @@ class PreFiltered:
 
 def rejection_at(plugin: str, verdict: Verdict, index: int) -> Rejection | None:
     """A verdict's words about one of its nodes, None if it has nothing against it."""
-    against = [r for r, failed in zip(verdict.reasons, verdict.failed[:, index], strict=True) if failed]
-    if not against:
+    if verdict.fits[index]:
         return None
+    against = [r for r, failed in zip(verdict.reasons, verdict.failed[:, index], strict=True) if failed]
     code = Code.UNSCHEDULABLE if all(r.resolvable for r in against) else Code.UNRESOLVABLE
     return Rejection(plugin, tuple(r.text for r in against), code)

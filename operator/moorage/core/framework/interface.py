@@ -11,7 +11,7 @@ the place of kube-scheduler's CycleState.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum, Flag, auto
 from typing import ClassVar, Generic, Literal, Protocol, TypeVar, runtime_checkable
@@ -79,12 +79,40 @@ class Narrowed(Generic[S]):
     names: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Verdict:
-    """A Filter plugin's answer for M nodes: ``failed[k, m]`` when reason k speaks against node m."""
+    """A Filter plugin's answer for M nodes.
 
-    reasons: tuple[Reason, ...]  # (K,), the same for every subset of nodes
-    failed: Bools  # (K, M)
+    ``reasons`` (K,) must be the same for every subset of nodes; ``failed[k, m]`` tells that reason k speaks
+    against node m, ``fits[m]`` that none does.  Most pods find a node and nobody asks for reasons, so
+    a plugin for which the one is cheaper than the other gives ``fits`` and a function for the rest (``lazy``).
+    """
+
+    __slots__ = ("_explain", "_failed", "fits", "reasons")
+
+    def __init__(self, reasons: tuple[Reason, ...], failed: Bools) -> None:
+        self.reasons = reasons
+        failing: Bools = failed[0] if len(reasons) == 1 else np.logical_or.reduce(failed, axis=0)
+        self.fits: Bools = ~failing
+        self._failed: Bools | None = failed
+        self._explain: Callable[[], Bools] | None = None
+
+    @classmethod
+    def lazy(cls, reasons: tuple[Reason, ...], fits: Bools, explain: Callable[[], Bools]) -> Verdict:
+        """A verdict whose ``failed`` is computed when asked for, from columns that must not change until then."""
+        verdict = cls.__new__(cls)
+        verdict.reasons = reasons
+        verdict.fits = fits
+        verdict._failed = None
+        verdict._explain = explain
+        return verdict
+
+    @property
+    def failed(self) -> Bools:
+        """Shape (K, M)."""
+        if self._failed is None:
+            assert self._explain is not None, "either the reasons or the way to them is given"
+            self._failed = self._explain()
+        return self._failed
 
 
 class Plugin(Protocol):

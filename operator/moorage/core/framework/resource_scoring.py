@@ -21,6 +21,9 @@ Bools = npt.NDArray[np.bool_]
 #: Amounts up to this can be multiplied by MAX_NODE_SCORE within int64; larger ones lose low bits first.
 _EXACT = 1 << 56
 
+#: Below this, truncating the float64 quotient of amount times MAX_NODE_SCORE and amount gives the exact integer.
+_FLOAT_EXACT = 1 << 45
+
 
 @dataclass(frozen=True, slots=True)
 class Weighted:
@@ -52,41 +55,40 @@ class ScoringStrategy:
 
     def score(self, wanted: Sequence[tuple[Weighted, int]], nodes: Nodes) -> Ints:
         """Weighted mean over the resources a node has, shape (M,), 0..MAX_NODE_SCORE."""
-        total = np.zeros(len(nodes), dtype=np.int64)
-        weights = np.zeros(len(nodes), dtype=np.int64)
+        ratio = self.type is StrategyType.REQUESTED_TO_CAPACITY_RATIO
+        parts: list[
+            tuple[Ints, Bools | None, int]
+        ] = []  # score of a resource, where it counts (None: everywhere)
         for resource, amount in wanted:
             allocatable = nodes.allocatable(resource.name)
-            present = allocatable != 0
-            requested = _in_use(nodes, resource.name) + np.int64(amount)
-            capacity = np.where(present, allocatable, 1)
-            score = self._of_one(requested, capacity)
-            counts = (
-                present
-                if self.type is not StrategyType.REQUESTED_TO_CAPACITY_RATIO
-                else present & (score > 0)
-            )
-            total += np.where(counts, score * resource.weight, 0)
-            weights += np.where(counts, np.int64(resource.weight), 0)
-        divisor = np.maximum(weights, 1)
-        if self.type is StrategyType.REQUESTED_TO_CAPACITY_RATIO:
-            return np.floor(total / divisor + 0.5).astype(
-                np.int64
-            )  # half away from zero; never negative here
-        return total // divisor
+            absent = None if nodes.snapshot.everywhere(resource.name) else allocatable == 0
+            capacity = np.maximum(allocatable, 1)  # rows without a node, and nodes without the resource
+            score = self._of_one(nodes, resource.name, amount, capacity)
+            counts = None if absent is None else ~absent
+            if ratio:
+                counts = score > 0 if counts is None else counts & (score > 0)
+            parts.append((score, counts, resource.weight))
+        if not parts:
+            return np.zeros(len(nodes), dtype=np.int64)
+        if all(counts is None for _, counts, _ in parts):
+            total = parts[0][0] * parts[0][2]
+            for score, _, weight in parts[1:]:
+                total += score if weight == 1 else score * weight
+            return total // sum(weight for _, _, weight in parts)
+        return _weighted_mean(parts, rounded=ratio)
 
-    def _of_one(self, requested: Ints, capacity: Ints) -> Ints:
+    def _of_one(self, nodes: Nodes, resource: str, amount: int, capacity: Ints) -> Ints:
+        in_use = _in_use(nodes, resource)
+        peak = nodes.snapshot.peak(resource) + amount
         match self.type:
             case StrategyType.LEAST_ALLOCATED:
-                return np.where(
-                    requested > capacity, 0, _percent(np.maximum(capacity - requested, 0), capacity)
-                )
+                left = capacity - in_use
+                left -= amount
+                return _percent(np.maximum(left, 0, out=left), capacity, peak)
             case StrategyType.MOST_ALLOCATED:
-                return _percent(np.minimum(requested, capacity), capacity)
+                return _percent(np.minimum(in_use + amount, capacity), capacity, peak)
             case StrategyType.REQUESTED_TO_CAPACITY_RATIO:
-                used = np.where(
-                    requested > capacity, 100, _percent(np.minimum(requested, capacity), capacity)
-                )
-                return self._shaped(used)
+                return self._shaped(_percent(np.minimum(in_use + amount, capacity), capacity, peak))
 
     def _shaped(self, utilization: Ints) -> Ints:
         """The broken line through ``shape``, with integer division truncating towards zero, shape (M,)."""
@@ -133,9 +135,30 @@ def _in_use(nodes: Nodes, resource: str) -> Ints:
     return nodes.requested(resource)
 
 
-def _percent(part: Ints, whole: Ints) -> Ints:
-    """``part * 100 // whole`` for 0 <= part <= whole and whole > 0, without overflow."""
-    if int(whole.max(initial=0)) > _EXACT:
+def _weighted_mean(parts: Sequence[tuple[Ints, Bools | None, int]], *, rounded: bool) -> Ints:
+    """The mean over the parts that count on each node, 0 where none does; ``rounded`` half up, else truncated."""
+    total = np.zeros_like(parts[0][0])
+    weights = np.zeros_like(total)
+    for score, counts, weight in parts:
+        if counts is None:
+            total += score * weight
+            weights += weight
+        else:
+            total += np.where(counts, score * weight, 0)
+            weights += np.where(counts, weight, 0)
+    divisor = np.maximum(weights, 1)
+    if rounded:
+        return np.floor(total / divisor + 0.5).astype(np.int64)  # half away from zero; never negative here
+    return total // divisor
+
+
+def _percent(part: Ints, whole: Ints, peak: int) -> Ints:
+    """``part * 100 // whole`` for 0 <= part <= whole and whole > 0; no amount is larger than ``peak``."""
+    if peak < _FLOAT_EXACT:
+        # The quotient's distance to the next integer is at least 1/whole, more than float64 can round away.
+        quotient: Ints = (part * 100.0 / whole).astype(np.int64)
+        return quotient
+    if peak > _EXACT:
         huge = whole > _EXACT
         part, whole = np.where(huge, part >> 8, part), np.where(huge, whole >> 8, whole)
     return part * MAX_NODE_SCORE // whole

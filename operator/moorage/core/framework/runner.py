@@ -130,7 +130,7 @@ class Runner:
             nodes = Nodes(snapshot)
             for plugin, state in pre.active:
                 if plugin.reads & Reads.CLUSTER:
-                    feasible &= ~self._filter(plugin, state, nodes).failed.any(axis=0)
+                    feasible &= self._filter(plugin, state, nodes).fits
         if pre.names is not None:
             feasible &= self._named(pre.names)
         for row, pods in nominated.items():
@@ -225,7 +225,7 @@ class Runner:
         for index, (plugin, state) in enumerate(pre.active):
             verdict = self._filter(plugin, state, nodes)
             diagnosis.verdicts.append((plugin.name, verdict))
-            failed = verdict.failed.any(axis=0) & undecided
+            failed = ~verdict.fits & undecided
             diagnosis.owners[failed] = index
             undecided &= ~failed
         for row, pods in nominated.items():

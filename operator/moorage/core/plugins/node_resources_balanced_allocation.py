@@ -22,6 +22,7 @@ from moorage.core.snapshot.snapshot import Snapshot
 from moorage.core.snapshot.view import Nodes
 
 Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
 _HALF = MAX_NODE_SCORE // 2
 
 
@@ -41,21 +42,25 @@ class NodeResourcesBalancedAllocation:
 
     def score(self, state: Wanted, nodes: Nodes) -> Ints:
         """50 to 100: 75 if the balance stays as it is, more if it gets better."""
-        shares_with: list[Floats] = []
-        shares_without: list[Floats] = []
-        counted: list[npt.NDArray[np.bool_]] = []
+        with_pod: list[Floats] = []
+        without: list[Floats] = []
+        counted: list[Bools | None] = []
         for resource, amount in state:
             allocatable = nodes.allocatable(resource.name)
             requested = nodes.requested(resource.name)
-            present = allocatable != 0
-            divisor = np.where(present, allocatable, 1)
-            shares_with.append(np.minimum((requested + amount) / divisor, 1.0))
-            shares_without.append(np.minimum(requested / divisor, 1.0))
-            counted.append(present)
+            absent = None if nodes.snapshot.everywhere(resource.name) else allocatable == 0
+            divisor = np.maximum(allocatable, 1)  # rows without a node, and nodes without the resource
+            with_pod.append(_share(requested + amount, divisor))
+            without.append(_share(requested, divisor))
+            counted.append(None if absent is None else ~absent)
         if not counted:
             return np.full(len(nodes), _HALF + _HALF // 2, dtype=np.int64)
-        gain = _balance(shares_with, counted) - _balance(shares_without, counted)
-        return _HALF + (_HALF + gain) // 2
+        gain = _balance(with_pod, counted)
+        gain -= _balance(without, counted)
+        gain += _HALF
+        gain >>= 1  # never negative, so this halves as Go does
+        gain += _HALF
+        return gain
 
     def normalize(self, raw: Ints) -> Ints:
         """Raw scores are in range already."""
@@ -66,33 +71,47 @@ class NodeResourcesBalancedAllocation:
         return ()
 
 
-def _balance(shares: list[Floats], counted: list[npt.NDArray[np.bool_]]) -> Ints:
+def _share(requested: Ints, allocatable: Ints) -> Floats:
+    """The part in use, at most 1, shape (M,)."""
+    share: Floats = requested / allocatable
+    return np.minimum(share, 1.0, out=share)
+
+
+def _balance(shares: list[Floats], counted: list[Bools | None]) -> Ints:
     """(1 - standard deviation of the counted shares) * 100, shape (M,), truncated.
 
     The float operations come in kube-scheduler's order, the two-resource shortcut included, since
-    another order can end on the other side of an integer.
+    another order can end on the other side of an integer.  A share counts where ``counted`` says so (None: everywhere).
     """
-    present = np.stack(counted)  # (R, M)
-    number = np.count_nonzero(present, axis=0)
-    deviation: Floats = np.zeros(number.size)
     if len(shares) == 2:
-        two = number == 2
-        deviation[two] = np.abs((shares[0][two] - shares[1][two]) / 2)
-    elif len(shares) > 2:
-        for index in np.flatnonzero(number >= 2):
-            own = [float(s[index]) for s, c in zip(shares, counted, strict=True) if c[index]]
-            deviation[index] = _deviation(own)
-    return ((1 - deviation) * MAX_NODE_SCORE).astype(np.int64)
+        deviation = shares[0] - shares[1]
+        np.abs(deviation, out=deviation)
+        deviation /= 2
+        for one in counted:
+            if one is not None:
+                deviation[~one] = 0.0
+    else:
+        deviation = _deviations(shares, counted)
+    np.subtract(1.0, deviation, out=deviation)
+    deviation *= MAX_NODE_SCORE
+    return deviation.astype(np.int64)
 
 
-def _deviation(shares: list[float]) -> float:
-    if len(shares) == 2:
-        return abs((shares[0] - shares[1]) / 2)
-    total = 0.0
-    for share in shares:
-        total += share
-    mean = total / len(shares)
-    squares = 0.0
-    for share in shares:
-        squares += (share - mean) * (share - mean)
-    return float(np.sqrt(squares / len(shares)))
+def _deviations(shares: list[Floats], counted: list[Bools | None]) -> Floats:
+    """The standard deviation over any number of resources, shape (M,); with two that count, half their distance."""
+    everywhere = np.ones(shares[0].size, dtype=np.bool_)
+    masks = [everywhere if one is None else one for one in counted]
+    number = np.count_nonzero(np.stack(masks), axis=0)
+    total = np.zeros(number.size)
+    for share, mask in zip(shares, masks, strict=True):
+        total += np.where(mask, share, 0.0)
+    mean = total / np.maximum(number, 1)
+    squares = np.zeros(number.size)
+    for share, mask in zip(shares, masks, strict=True):
+        squares += np.where(mask, (share - mean) * (share - mean), 0.0)
+    deviation: Floats = np.sqrt(squares / np.maximum(number, 1))
+    deviation[number < 2] = 0.0
+    for index in np.flatnonzero(number == 2):
+        first, second = (share[index] for share, mask in zip(shares, masks, strict=True) if mask[index])
+        deviation[index] = abs((first - second) / 2)
+    return deviation

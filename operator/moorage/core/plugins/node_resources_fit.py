@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -58,16 +59,23 @@ class NodeResourcesFit:
 
     def filter(self, state: Asked, nodes: Nodes) -> Verdict:
         """Every shortage of every node; one that even an empty node has cannot be resolved by preemption."""
-        reasons = [_TOO_MANY_PODS]
-        failed = [nodes.pod_count >= nodes.allocatable(PODS)]
+        crowded: Bools = nodes.pod_count >= nodes.allocatable(PODS)
+        failing = crowded
+        shortages: list[tuple[Bools, Ints, int]] = []
         for resource, amount in state:
             allocatable = nodes.allocatable(resource)
-            short: Bools = amount > allocatable - nodes.requested(resource)
-            never: Bools = amount > allocatable
-            text = f"Insufficient {resource}"
-            reasons += (Reason(text), Reason(text, resolvable=False))
-            failed += (short & ~never, short & never)
-        return Verdict(tuple(reasons), np.stack(failed))
+            short: Bools = allocatable - nodes.requested(resource) < amount
+            shortages.append((short, allocatable, amount))
+            failing = failing | short
+
+        def explain() -> Bools:
+            rows = [crowded]
+            for short, allocatable, amount in shortages:
+                never = allocatable < amount
+                rows += (short & ~never, short & never)
+            return np.stack(rows)
+
+        return Verdict.lazy(_reasons(state), ~failing, explain)
 
     def pre_score(self, pod: Pod, snapshot: Snapshot, nodes: Nodes) -> Wanted | Literal[Skip.SKIP]:
         """What the pod adds to each resource of the strategy, scoring defaults included."""
@@ -101,6 +109,14 @@ class NodeResourcesFit:
         return any(
             new.allocatable.get(r, 0) > old.allocatable.get(r, 0) for r in (PODS, *(r for r, _ in asked))
         )
+
+
+@functools.lru_cache(maxsize=1024)
+def _reasons(asked: Asked) -> tuple[Reason, ...]:
+    """Too many pods, then for each resource the shortage that preemption may lift and the one that it cannot."""
+    texts = [f"Insufficient {resource}" for resource, _ in asked]
+    shortages = [reason for text in texts for reason in (Reason(text), Reason(text, resolvable=False))]
+    return (_TOO_MANY_PODS, *shortages)
 
 
 def _shrank_where_it_matters(pod: Pod, event: ClusterEvent) -> bool:

@@ -14,10 +14,12 @@ SATURATED = 1 << 62
 class AmountColumn:
     """A column of int64 sums that cannot overflow."""
 
-    __slots__ = ("_exact", "values")
+    __slots__ = ("_exact", "nonzero", "peak", "values")
 
     def __init__(self, capacity: int) -> None:
         self.values: Ints = np.zeros(capacity, dtype=np.int64)
+        self.peak = 0  # no value was ever larger in magnitude
+        self.nonzero = 0  # how many rows hold an amount other than 0
         self._exact: dict[int, int] = {}
 
     def grow(self, capacity: int) -> None:
@@ -29,15 +31,19 @@ class AmountColumn:
     def add(self, row: int, amount: int) -> None:
         """Add an amount (negative: take it away again)."""
         exact = self._exact.pop(row, None) if self._exact else None
-        total = (self.values.item(row) if exact is None else exact) + amount
+        before = self.values.item(row) if exact is None else exact
+        total = before + amount
+        if not before or not total:
+            self.nonzero += bool(total) - bool(before)
         if -SATURATED < total < SATURATED:
             self.values[row] = total
         else:
             self._exact[row] = total
-            self.values[row] = SATURATED if total > 0 else -SATURATED
+            total = SATURATED if total > 0 else -SATURATED
+            self.values[row] = total
+        if total > self.peak or -total > self.peak:
+            self.peak = abs(total)
 
     def set(self, row: int, amount: int) -> None:
         """Replace the sum."""
-        self.values[row] = 0
-        self._exact.pop(row, None)
-        self.add(row, amount)
+        self.add(row, amount - self._exact.get(row, self.values.item(row)))

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from moorage.core.model.node import Node
 from moorage.core.model.pod import Pod
-from moorage.core.model.resources import PODS, Requests
+from moorage.core.model.resources import CPU, MEMORY, PODS, Requests
 from moorage.core.model.selector import NodeSelector, NodeSelectorTerm, Requirement
 from moorage.core.snapshot.amounts import AmountColumn
 from moorage.core.snapshot.host_ports import HostPorts
@@ -84,6 +84,18 @@ class Snapshot:
         """What the pods on the nodes ask for in base units, shape (capacity,)."""
         column = self._requested.get(resource)
         return self._zeros if column is None else column.values
+
+    def peak(self, resource: str) -> int:
+        """An amount that no node has, and no pods on a node ask for, more than."""
+        columns = (self._allocatable.get(resource), self._requested.get(resource))
+        peak = max((column.peak for column in columns if column is not None), default=0)
+        scoring = {CPU: self.scoring_cpu, MEMORY: self.scoring_memory}.get(resource)
+        return peak if scoring is None else max(peak, scoring.peak)
+
+    def everywhere(self, resource: str) -> bool:
+        """Whether every node has some of the resource."""
+        column = self._allocatable.get(resource)
+        return column is not None and column.nonzero == self.node_count
 
     def label(self, key: str) -> LabelColumn:
         """The column of a label key, built when first asked for."""
@@ -189,7 +201,9 @@ class Snapshot:
         return row
 
     def _grow(self) -> None:
-        old, new = self.capacity, self.capacity * 2
+        # A sixteenth more, not twice as much: every decision pays for rows without a node.
+        old = self.capacity
+        new = old + max(_FIRST_CAPACITY, old // 16)
         self.capacity = new
         for name in ("alive", "unschedulable", "pod_count", "_zeros"):
             column = getattr(self, name)

@@ -1,0 +1,113 @@
+"""Which kinds of objects mean something to scheduling, by API version."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Final
+
+
+class Role(Enum):
+    """What this version does with a kind."""
+
+    USED = auto()
+    IDLE = auto()  # a kind of Kubernetes' own that has no influence here
+    REFUSED = auto()  # it would change where pods go, and this version cannot honour it
+    UNKNOWN = auto()  # somebody's custom resource, most likely
+    MISTAKEN = auto()  # Kubernetes has no such kind, or has it in another group
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind as found in an object; ``remark`` tells what is odd about it."""
+
+    name: str
+    namespaced: bool
+    role: Role
+    remark: str = ""
+
+
+#: kind -> (group, served versions, newest first, namespaced); older versions have the same fields.
+_USED: Final = {
+    "Pod": ("", ("v1",), True),
+    "Node": ("", ("v1",), False),
+    "Namespace": ("", ("v1",), False),
+    "PriorityClass": ("scheduling.k8s.io", ("v1", "v1beta1", "v1alpha1"), False),
+    "PodDisruptionBudget": ("policy", ("v1", "v1beta1"), True),
+}
+_REFUSED: Final = {"SchedulingPolicy": True, "ClusterSchedulingPolicy": False}
+_OUR_GROUP: Final = "moorage.dev"
+_CORE_IDLE: Final = frozenset(
+    {
+        "Binding",
+        "ComponentStatus",
+        "ConfigMap",
+        "Endpoints",
+        "Event",
+        "LimitRange",
+        "PersistentVolume",
+        "PersistentVolumeClaim",
+        "PodTemplate",
+        "ReplicationController",
+        "ResourceQuota",
+        "Secret",
+        "Service",
+        "ServiceAccount",
+    }
+)
+_KUBERNETES_GROUPS: Final = frozenset(
+    {"apps", "autoscaling", "batch", "events.k8s.io", "extensions", "policy"}
+)
+_CLUSTER_SCOPED: Final = frozenset(
+    {
+        "APIService",
+        "CSIDriver",
+        "CSINode",
+        "ClusterRole",
+        "ClusterRoleBinding",
+        "ComponentStatus",
+        "CustomResourceDefinition",
+        "DeviceClass",
+        "DeviceTaintRule",
+        "FlowSchema",
+        "IngressClass",
+        "PersistentVolume",
+        "PriorityLevelConfiguration",
+        "ResourceSlice",
+        "RuntimeClass",
+        "StorageClass",
+        "VolumeAttachment",
+        "VolumeAttributesClass",
+    }
+)
+
+
+def look_up(api_version: str, kind: str) -> Kind:
+    """What the kind of that version is to us."""
+    group, _, version = api_version.rpartition("/")
+    if kind in _USED:
+        right_group, versions, namespaced = _USED[kind]
+        if group == right_group and version in versions:
+            return Kind(kind, namespaced, Role.USED)
+        right = f"{right_group}/{versions[0]}".lstrip("/")
+        return Kind(kind, namespaced, Role.MISTAKEN, f"{kind} is a kind of {right}, not of {api_version}")
+    namespaced = kind not in _CLUSTER_SCOPED
+    if group == _OUR_GROUP and kind in _REFUSED:
+        return Kind(kind, _REFUSED[kind], Role.REFUSED, f"{kind} is not supported by this version")
+    if api_version == "v1":
+        if kind in _CORE_IDLE:
+            return Kind(kind, namespaced, Role.IDLE)
+        return Kind(kind, namespaced, Role.MISTAKEN, f"v1 has no kind {kind!r}{_guess(kind)}")
+    if group in _KUBERNETES_GROUPS or group.endswith(".k8s.io"):
+        return Kind(kind, namespaced, Role.IDLE)
+    return Kind(kind, namespaced, Role.UNKNOWN, f"kind {kind} of {api_version} is not known here")
+
+
+def list_of(kind: str) -> str | None:
+    """The kind of a list's items: "" for a plain List, "Pod" for a PodList, None if it is no list."""
+    return kind.removesuffix("List") if kind.endswith("List") else None
+
+
+def _guess(kind: str) -> str:
+    meant = {name.lower(): name for name in (*_USED, *_CORE_IDLE)}.get(kind.lower().rstrip("s"))
+    return f"; is {meant} meant?" if meant else ""

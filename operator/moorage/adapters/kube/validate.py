@@ -1,0 +1,165 @@
+"""What an API server would refuse, for objects that come from files.
+
+Everything wrong with an object is found, not only the first thing.  What is merely absent is not: manifests for
+a simulation may be terse.  Only what scheduling reads is looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from moorage.adapters.kube.convert import Converter
+from moorage.adapters.kube.fields import Reader, kind_of
+from moorage.adapters.kube.resource_lists import is_label_value, is_qualified_name, is_subdomain
+from moorage.adapters.kube.selectors import read_label_selector
+from moorage.adapters.kube.validate_pod import check_pod
+
+Obj = Mapping[str, Any]
+
+_TAINT_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+_HIGHEST_USER_PRIORITY = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something wrong in an input.
+
+    ``document`` counts from 1 (0: the file as a whole); ``field`` is a path in it.  A ``warning`` does not
+    make the input unusable.
+    """
+
+    file: str
+    document: int
+    field: str
+    message: str
+    warning: bool = False
+
+    def __str__(self) -> str:
+        place = self.file
+        if self.document:
+            place = f"{place}, document {self.document}" if place else f"document {self.document}"
+        return ": ".join(part for part in (place, self.field, self.message) if part)
+
+
+class Validator:
+    """Checks objects of known kinds; ``convert`` reads them the same way later."""
+
+    def __init__(self, converter: Converter | None = None) -> None:
+        self._converter = converter or Converter()
+
+    def check(self, obj: Obj, kind: str) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+        """(field, message) of what is wrong with an object that has an identity, and of what is only odd."""
+        reader = Reader()
+        odd: list[tuple[str, str]] = []
+        _check_metadata(obj, kind, reader)
+        if reader.problems:
+            return reader.problems, odd
+        if kind == "Pod":
+            _report_lines(self._converter.pod(obj).spec.invalid, reader)
+            check_pod(obj, reader)
+        elif kind == "Node":
+            node = self._converter.node(obj)
+            _report_lines(node.invalid, reader)
+            _check_node(obj, reader)
+            if not reader.problems:
+                odd += _oddities(node.allocatable)
+        elif kind == "PriorityClass":
+            _check_priority_class(obj, reader)
+        elif kind == "PodDisruptionBudget":
+            _check_budget(obj, reader)
+        return reader.problems, odd
+
+
+def check_type(obj: object) -> list[tuple[str, str]]:
+    """What is wrong with an object's apiVersion and kind, before anything else can be said about it."""
+    if not isinstance(obj, Mapping):
+        return [("", f"must be an object, not {kind_of(obj)}")]
+    reader = Reader()
+    for key in ("apiVersion", "kind"):
+        value = obj.get(key)
+        if value is None or value == "":
+            reader.report(key, "is missing")
+        else:
+            reader.text(value, key)
+    return reader.problems
+
+
+def _check_metadata(obj: Obj, kind: str, reader: Reader) -> None:
+    if obj.get("metadata") is None:
+        reader.report("metadata.name", "is missing")
+        return
+    metadata = reader.mapping(obj["metadata"], "metadata")
+    name = reader.text(metadata.get("name"), "metadata.name")
+    reader.text(metadata.get("uid"), "metadata.uid")
+    if reader.problems:
+        return
+    if not name:
+        reader.report("metadata.name", "is missing")
+    elif not is_subdomain(name):
+        reader.report(
+            "metadata.name", f"{name!r} is not a name: lower-case letters, digits, '-' and '.' only"
+        )
+    namespace = reader.text(metadata.get("namespace"), "metadata.namespace")
+    if namespace and (not is_subdomain(namespace) or "." in namespace or len(namespace) > 63):
+        reader.report("metadata.namespace", f"{namespace!r} is not a name of a namespace")
+    quiet = Reader()  # wrong types are reported by the converter where the labels are read
+    for key, value in quiet.text_map(metadata.get("labels"), "metadata.labels").items():
+        if not is_qualified_name(key):
+            reader.report(f"metadata.labels.{key}", "is not a label key")
+        if not is_label_value(value):
+            reader.report(f"metadata.labels.{key}", f"{value!r} is not a label value")
+
+
+def _check_node(obj: Obj, reader: Reader) -> None:
+    quiet = Reader()
+    seen = set()
+    spec = quiet.mapping(obj.get("spec"), "spec")
+    for path, taint in quiet.objects(spec.get("taints"), "spec.taints"):
+        key, effect = quiet.text(taint.get("key"), path), quiet.text(taint.get("effect"), path)
+        value = quiet.text(taint.get("value"), path)
+        if not is_qualified_name(key):
+            reader.report(f"{path}.key", f"{key!r} is not a taint key" if key else "is missing")
+        if not is_label_value(value):
+            reader.report(f"{path}.value", f"{value!r} is not a taint value")
+        if effect not in _TAINT_EFFECTS:
+            reader.report(f"{path}.effect", f"must be one of {', '.join(_TAINT_EFFECTS)}, not {effect!r}")
+        if (key, effect) in seen:
+            reader.report(path, f"there is a second taint {key!r} with effect {effect!r}")
+        seen.add((key, effect))
+
+
+def _oddities(allocatable: Mapping[str, int]) -> Iterator[tuple[str, str]]:
+    if not allocatable:
+        yield "status.allocatable", "is missing, so no pod fits there"
+    elif not allocatable.get("pods"):
+        yield "status.allocatable.pods", "is missing or 0, so no pod fits there"
+
+
+def _check_priority_class(obj: Obj, reader: Reader) -> None:
+    value = obj.get("value")
+    number = reader.whole(value, "value")
+    if value is None:
+        reader.report("value", "is missing")
+    metadata = obj["metadata"]
+    if number > _HIGHEST_USER_PRIORITY and not metadata["name"].startswith("system-"):
+        reader.report("value", f"must not be more than {_HIGHEST_USER_PRIORITY}, got {number}")
+    reader.flag(obj.get("globalDefault"), "globalDefault")
+    policy = reader.text(obj.get("preemptionPolicy"), "preemptionPolicy")
+    if policy not in ("", "Never", "PreemptLowerPriority"):
+        reader.report("preemptionPolicy", f"must be Never or PreemptLowerPriority, not {policy!r}")
+
+
+def _check_budget(obj: Obj, reader: Reader) -> None:
+    spec = reader.mapping(obj.get("spec"), "spec")
+    read_label_selector(spec.get("selector"), "spec.selector", reader)
+    status = reader.mapping(obj.get("status"), "status")
+    reader.whole(status.get("disruptionsAllowed"), "status.disruptionsAllowed")
+    reader.mapping(status.get("disruptedPods"), "status.disruptedPods")
+
+
+def _report_lines(lines: tuple[str, ...], reader: Reader) -> None:
+    for line in lines:
+        field, _, message = line.partition(": ")
+        reader.report(field, message)

@@ -1,0 +1,288 @@
+"""The composition root: builds the objects of a running scheduler, starts them in order and stops them in order.
+
+The only module that knows everyone.  Kopf's handlers (``handlers.py``) and ``moorage run`` both use it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import socket
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from moorage.adapters.kube.bind import KubeBinder
+from moorage.adapters.kube.client import KubeClient
+from moorage.adapters.kube.cluster_state import ClusterState
+from moorage.adapters.kube.convert import Converter
+from moorage.adapters.kube.credentials import own_namespace
+from moorage.adapters.kube.errors import KubeError
+from moorage.adapters.kube.leadership import Leadership
+from moorage.adapters.kube.lease import LeaseSettings
+from moorage.adapters.kube.pending import PendingLister, pending_selector
+from moorage.adapters.kube.permissions import check, needed
+from moorage.adapters.kube.read import KubePodReader
+from moorage.adapters.kube.record import KubeRecorder
+from moorage.adapters.kube.status import KubeStatusWriter
+from moorage.adapters.telemetry.endpoint import Endpoint
+from moorage.adapters.telemetry.metrics import Metrics
+from moorage.core.engine import Engine, EngineConfig
+from moorage.core.model.events import PodLeftPending, PodPending
+from moorage.core.model.pod import PodRef
+from moorage.core.profile import default_profile
+from moorage.runtime.clock import SteadyClock
+from moorage.runtime.loop import SchedulingLoop
+from moorage.runtime.settings import Settings
+from moorage.runtime.supervisor import Supervisor
+
+logger = logging.getLogger(__name__)
+
+#: How long an API server that does not answer is waited for at the start.
+_START_PATIENCE = 60.0
+_GRACE = 10.0
+_STUCK_LOOP = 15.0
+_LAG_EVERY = 0.1
+
+
+class StartupError(Exception):
+    """Moorage cannot run like this; the text says what to do."""
+
+
+class App:
+    """One scheduler.  ``on_failure`` is called when it has broken down and should be stopped."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        client: KubeClient,
+        *,
+        events: bool = True,
+        on_failure: Callable[[BaseException], None] = lambda _: None,
+    ) -> None:
+        self.settings = settings
+        self.names = frozenset(settings.scheduler_name)
+        self.pending_selector = pending_selector(settings.scheduler_name)
+        self._client = client
+        self._bind_client = client.separate(connection_limit=settings.max_binds)
+        self._lease_client = client.separate()
+        self._supervisor = Supervisor(on_failure)
+        self._stopping = False
+        self._converter = Converter()
+        clock = SteadyClock()
+        self.metrics = Metrics(clock)
+        self.engine = Engine(
+            EngineConfig(
+                profiles={name: default_profile(name) for name in settings.scheduler_name},
+                node_ready_guard=settings.node_ready_guard,
+            )
+        )
+        reader = KubePodReader(client, self._converter.pod)
+        self._leadership = Leadership(
+            self._lease_client,
+            _lease_settings(settings) if settings.leader_elect else None,
+            refresh=lambda: self.state.refresh(),  # noqa: PLW0108 - it is made below
+            wake=lambda: self.loop.wake(),  # noqa: PLW0108
+            on_lost=self._supervisor.fail,
+        )
+        binder = KubeBinder(
+            self._bind_client,
+            reader,
+            holds=self._leadership.holds,
+            late=self.metrics.late,
+            slots=settings.max_binds,
+        )
+        self._status = KubeStatusWriter(client, reader, clock, count=self.metrics.condition_written)
+        self._recorder = KubeRecorder(
+            client,
+            clock,
+            self.metrics,
+            controller=settings.scheduler_name[0],
+            instance=f"{settings.scheduler_name[0]}-{socket.gethostname()}",
+            enabled=events,
+        )
+        self.loop = SchedulingLoop(
+            self.engine,
+            binder=binder,
+            status=self._status,
+            recorder=self._recorder,
+            reader=reader,
+            clock=clock,
+            meter=self.metrics,
+            may_schedule=self._may_schedule,
+            max_binds=settings.max_binds,
+            grace=_GRACE,
+        )
+        self.state = ClusterState(
+            client, self._converter, self.loop.submit, on_synced=self._synced, meter=self.metrics
+        )
+        self._pending = PendingLister(client, self.loop.submit, clock, selector=self.pending_selector)
+        self._endpoint = Endpoint(self.metrics, healthy=self.trouble, ready=self.unready)
+        self.metrics.on_scrape(self._refresh_gauges)
+
+    @classmethod
+    async def create(cls, settings: Settings, *, on_failure: Callable[[BaseException], None]) -> App:
+        """Connect and check permissions, then build.  Raises ``StartupError``."""
+        try:
+            client = await KubeClient.connect(settings.kubeconfig, settings.context, connection_limit=40)
+        except KubeError as error:
+            raise StartupError(str(error)) from error
+        try:
+            missing = await _check_permissions(client, settings)
+            return cls(settings, client, events="events" not in missing, on_failure=on_failure)
+        except BaseException:
+            await client.close()
+            raise
+
+    # -- life ------------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Start everything; returns when it runs, which is before it has synced or leads."""
+        if self.settings.metrics_listen is not None:
+            await self._listen(self.settings.metrics_listen.host, self.settings.metrics_listen.port)
+        start = self._supervisor.start
+        start("scheduling loop", self.loop.run())
+        start("status writer", self._status.run())
+        start("event writer", self._recorder.run())
+        start("loop lag", self._measure_lag())
+        start("lease", self._leadership.run())
+        start("cluster state", self._follow_cluster())
+
+    async def stop(self) -> None:
+        """Begin nothing more, end what is under way, release the lease, close the connections."""
+        self._stopping = True
+        self._leadership.step_down()
+        self._supervisor.release("scheduling loop")
+        self.loop.stop()
+        await self._supervisor.join("scheduling loop")
+        if self.failure is None:
+            await self._recorder.flush(3.0)
+            await self._status.flush(2.0)
+        await self._supervisor.cancel("lease")
+        await self._supervisor.cancel()
+        await self._endpoint.stop()
+        for client in (self._bind_client, self._lease_client, self._client):
+            await client.close()
+
+    @property
+    def failure(self) -> BaseException | None:
+        """What it has died of."""
+        return self._supervisor.failure
+
+    # -- for the handlers ------------------------------------------------------------------------
+
+    def pod_event(self, kind: str | None, obj: Mapping[str, Any]) -> None:
+        """The stream of unscheduled pods shows a pod, or its leaving (``DELETED``); never raises.
+
+        Leaving says nothing but that: the pod may be bound, finished or deleted.
+        """
+        try:
+            if (obj.get("spec") or {}).get("schedulerName") not in self.names:
+                return
+            if kind == "DELETED":
+                meta = obj["metadata"]
+                self.loop.submit(PodLeftPending(PodRef(meta["namespace"], meta["name"], meta["uid"])))
+            else:
+                self.loop.submit(PodPending(self._converter.pod(obj)))
+        except Exception as error:  # noqa: BLE001 - Kopf would log it and go on, and so do we, but counted
+            self.metrics.object_malformed("pending pods")
+            logger.warning("A pending pod cannot be read and is left out: %s", error)
+
+    async def connection_info(self) -> dict[str, Any]:
+        """Our credentials in the fields of ``kopf.ConnectionInfo``."""
+        return await self._client.kopf_connection_info()
+
+    def trouble(self) -> str | None:
+        """Why this process should be restarted, None if it works.  An API server that is away is no reason."""
+        if self.failure is not None:
+            return f"failed: {self.failure}"
+        if self.loop.idle_for() > _STUCK_LOOP:
+            return f"the scheduling loop has not turned for {self.loop.idle_for():.0f} s"
+        return self.state.stuck()
+
+    def unready(self) -> str | None:
+        """Why it could not schedule if it led, None if it could."""
+        return self.trouble() or (None if self.state.synced else "the cluster's state has not synced yet")
+
+    # -- background work -------------------------------------------------------------------------
+
+    def _may_schedule(self) -> bool:
+        return self.state.synced and self._leadership.allowed and not self._stopping
+
+    async def _follow_cluster(self) -> None:
+        await self._leadership.before_first_list()
+        async with asyncio.TaskGroup() as tasks:
+            for resource, reflector in self.state.reflectors.items():
+                tasks.create_task(reflector.run(), name=f"moorage watch of {resource}")
+            tasks.create_task(self._pending.run(), name="moorage list of pending pods")
+
+    def _synced(self) -> None:
+        # What is there now stays for long: keep the garbage collector from walking it again and again.
+        gc.freeze()
+        self.loop.wake()
+
+    async def _measure_lag(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            due = loop.time() + _LAG_EVERY
+            await asyncio.sleep(_LAG_EVERY)
+            self.metrics.loop_lag.observe(max(0.0, loop.time() - due))
+
+    async def _listen(self, host: str, port: int) -> None:
+        try:
+            await self._endpoint.start(host, port)
+        except OSError as error:
+            if self.settings.metrics_listen != Settings().metrics_listen:
+                raise StartupError(f"metrics-listen: {host}:{port} cannot be listened at: {error}") from error
+            logger.warning("No metrics are served: %s:%d cannot be listened at: %s", host, port, error)
+
+    def _refresh_gauges(self) -> None:
+        metrics = self.metrics
+        metrics.engine_stats(self.engine.stats())
+        metrics.backlog.set(self.loop.backlog)
+        metrics.leading.set(self._may_schedule())
+        for resource, reflector in self.state.reflectors.items():
+            metrics.watch_streams.labels(resource).set(reflector.streams)
+            metrics.watch_lists.labels(resource).set(reflector.lists)
+            metrics.watch_age.labels(resource).set(reflector.age)
+
+
+def lease_namespace(settings: Settings) -> str:
+    """Where the lease is: as set, else the pod's own namespace, else kube-system."""
+    return settings.lease_namespace or own_namespace() or "kube-system"
+
+
+def _lease_settings(settings: Settings) -> LeaseSettings:
+    return LeaseSettings(
+        name=settings.lease_name,
+        namespace=lease_namespace(settings),
+        lease_duration=settings.lease_duration,
+        renew_deadline=settings.renew_deadline,
+        retry_period=settings.retry_period,
+    )
+
+
+async def _check_permissions(client: KubeClient, settings: Settings) -> set[str]:
+    """The features that are off for want of permission.  Raises ``StartupError`` if something required is missing."""
+    deadline = asyncio.get_running_loop().time() + _START_PATIENCE
+    while True:
+        try:
+            findings = await check(
+                client,
+                needed(leader_elect=settings.leader_elect),
+                lease_namespace=lease_namespace(settings),
+                lease_name=settings.lease_name,
+            )
+            break
+        except KubeError as error:
+            if asyncio.get_running_loop().time() > deadline:
+                raise StartupError(f"the API server cannot be asked for permissions: {error}") from error
+            logger.warning("The API server cannot be asked for permissions yet: %s", error)
+            await asyncio.sleep(1.0)
+    blocking = [finding.text() for finding in findings if finding.blocking]
+    if blocking:
+        raise StartupError("\n".join(blocking))
+    for finding in findings:
+        if not finding.ok:
+            logger.warning("%s", finding.text())
+    return {finding.permission.feature for finding in findings if not finding.ok}

@@ -1,0 +1,1 @@
+"""Benchmarks: figures for people, never assertions.  `make bench` runs them."""
