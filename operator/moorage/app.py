@@ -25,6 +25,7 @@ from moorage.adapters.kube.permissions import check, needed
 from moorage.adapters.kube.read import KubePodReader
 from moorage.adapters.kube.record import KubeRecorder
 from moorage.adapters.kube.status import KubeStatusWriter
+from moorage.adapters.kube.watch import Pace
 from moorage.adapters.telemetry.endpoint import Endpoint
 from moorage.adapters.telemetry.metrics import Metrics
 from moorage.core.engine import Engine, EngineConfig
@@ -114,7 +115,12 @@ class App:
             grace=_GRACE,
         )
         self.state = ClusterState(
-            client, self._converter, self.loop.submit, on_synced=self._synced, meter=self.metrics
+            client,
+            self._converter,
+            self.loop.submit,
+            on_synced=self._synced,
+            meter=self.metrics,
+            pace=Pace(silence=settings.watch_silence),
         )
         self._pending = PendingLister(client, self.loop.submit, clock, selector=self.pending_selector)
         self._endpoint = Endpoint(self.metrics, healthy=self.trouble, ready=self.unready)

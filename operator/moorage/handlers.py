@@ -32,7 +32,7 @@ async def start(memo: kopf.Memo, settings: kopf.OperatorSettings, **_: Any) -> N
     except (SettingsError, StartupError) as error:
         memo.failure = error
         raise kopf.PermanentError(str(error)) from error
-    configure_kopf(settings, app.pending_selector)
+    configure_kopf(settings, app.pending_selector, ours.watch_silence)
     memo.app = app
     try:
         await app.start()

@@ -243,12 +243,6 @@ def check_score_by_the_rules(plugin: Any, cluster: Cluster, pod: Pod) -> None:
     assert rules.normalize(list(raw)) == plugin.normalize(np.array(raw, dtype=np.int64)).tolist()
 
 
-def check_names_what_wakes(plugin: Any, cluster: Cluster, pod: Pod) -> None:
-    """A plugin that can reject names at least one change that may undo it."""
-    if isinstance(plugin, FilterPlugin) or hasattr(plugin, "pre_enqueue"):
-        assert plugin.wakes_on()
-
-
 def _listed(scores: np.ndarray[Any, Any] | None) -> list[int] | None:
     return None if scores is None else scores.tolist()
 

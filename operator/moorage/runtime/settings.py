@@ -48,7 +48,9 @@ class Settings:
     """All options of ``moorage run``; durations in seconds.
 
     ``lease_namespace`` None: the pod's own namespace, else kube-system.  ``kubeconfig`` None: $KUBECONFIG,
-    else the default file, else the in-cluster account.
+    else the default file, else the in-cluster account.  ``watch_silence``: a stream without a byte for so long
+    is taken for dead; it has no option on the command line, because nobody but a test is better off with
+    another value.
     """
 
     scheduler_name: tuple[str, ...] = ("moorage",)
@@ -64,6 +66,7 @@ class Settings:
     metrics_listen: Listen | None = Listen("127.0.0.1", 10269)
     liveness: Listen | None = None
     max_binds: int = 100
+    watch_silence: float = 75.0
 
     def __post_init__(self) -> None:
         if not self.scheduler_name or not all(self.scheduler_name):
@@ -142,4 +145,5 @@ _PARSERS: Mapping[str, Callable[[str], Any]] = {
     "metrics_listen": Listen.parse,
     "liveness": Listen.parse,
     "max_binds": _whole,
+    "watch_silence": _seconds,
 }

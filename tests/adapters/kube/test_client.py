@@ -214,10 +214,10 @@ async def test_credentials_that_cannot_be_renewed_are_tried_once(api):
 
 
 async def test_a_new_certificate_means_new_connections(api):
-    stamps = iter([((1, 1),), ((2, 2),)])
+    digests = iter([(b"1",), (b"2",)])
 
     async def read() -> Access:
-        return Access(api.url, "Bearer new", stamps=next(stamps))
+        return Access(api.url, "Bearer new", digests=next(digests))
 
     client = KubeClient(Credentials(Access(api.url, "Bearer old"), reload=read))
     api.token = None

@@ -467,6 +467,25 @@ async def test_stopping_in_the_middle_of_a_renewal_releases_all_the_same(leases,
     assert a.log[-1] == "stopped"
 
 
+@pytest.mark.parametrize("verb", ["POST", "PUT"])
+async def test_stopping_in_the_middle_of_taking_it_releases_all_the_same(leases, replicas, verb):
+    if verb == "PUT":
+        leases.lease = {"metadata": {"name": "moorage", "resourceVersion": "0"}, "spec": {}}
+
+    async def slow(who: str, verb: str) -> None:
+        await asyncio.sleep(0.5 if verb != "GET" else 0)
+
+    leases.after = slow
+    a = replicas("a")
+    await asyncio.sleep(0.1)
+    assert (leases.log[-1][1], leases.holder) == (verb, "a")
+    assert not a.elector.is_leader
+    leases.after = None
+    await a.stop()
+    assert leases.holder == ""
+    assert "started" not in a.log
+
+
 async def test_it_stops_leading_before_it_releases(leases, replicas):
     a = replicas("a")
     await asyncio.sleep(0.1)

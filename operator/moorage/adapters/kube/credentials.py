@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import hashlib
 import logging
 import os
 import ssl
 import time
 import urllib.request
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -56,12 +57,12 @@ class Access:
     tls_server_name: str | None = None
     proxy: str | None = None
     proxy_authorization: str | None = None
-    stamps: tuple[tuple[int, int], ...] = field(default=())  # when and how big the TLS files were
+    digests: tuple[bytes, ...] = ()  # of the files: a mounted volume touches them all when one changes
     expires_in: float | None = None  # seconds; None: unknown
 
     def tls_identity(self) -> tuple[Any, ...]:
         """What needs new connections when it changes; a token does not."""
-        files = (self.ca_file, self.certificate_file, self.key_file, self.stamps)
+        files = (self.ca_file, self.certificate_file, self.key_file, self.digests)
         return (*files, self.server, self.verify, self.tls_server_name, self.proxy, self.proxy_authorization)
 
     def ssl_context(self) -> ssl.SSLContext:
@@ -230,9 +231,7 @@ def _access(configuration: Configuration, expires_in: float | None) -> Access:
         tls_server_name=configuration.tls_server_name,
         proxy=proxy,
         proxy_authorization=proxy_authorization,
-        stamps=tuple(
-            (stat.st_mtime_ns, stat.st_size) for stat in (Path(name).stat() for name in files if name)
-        ),
+        digests=tuple(hashlib.sha256(Path(name).read_bytes()).digest() for name in files if name),
         expires_in=expires_in,
     )
 

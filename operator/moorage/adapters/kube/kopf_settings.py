@@ -56,7 +56,7 @@ class Patience(Iterable[float]):
             yield self._pauses[-1]
 
 
-def configure_kopf(settings: kopf.OperatorSettings, pending_selector: str) -> None:
+def configure_kopf(settings: kopf.OperatorSettings, pending_selector: str, silence: float) -> None:
     """Set up Kopf for reading ``pending_selector`` pods fast, with nothing else on."""
     settings.posting.enabled = False
     settings.peering.standalone = True  # two equal peers would freeze each other; the lease decides
@@ -66,6 +66,7 @@ def configure_kopf(settings: kopf.OperatorSettings, pending_selector: str) -> No
     settings.watching.field_selectors["", "v1", "pods"] = pending_selector
     settings.watching.chunk_size = 200  # a page is parsed in one go, and must not hold the loop for long
     settings.watching.connect_timeout = 10.0
+    settings.watching.inactivity_timeout = silence
     settings.networking.request_timeout = 60.0
     settings.networking.error_backoffs = Patience(0.2, 0.5, 1.0, 2.0)
     settings.process.ultimate_exiting_timeout = 60.0

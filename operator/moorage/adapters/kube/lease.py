@@ -26,7 +26,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from moorage.adapters.kube.errors import Conflict, KubeError, NotFound
+from moorage.adapters.kube.errors import ApiError, Conflict, KubeError, NotFound
 
 logger = logging.getLogger(__name__)
 
@@ -109,6 +109,7 @@ class LeaderElector:
         self._observed: dict[str, Any] | None = None  # the Lease as last read or written
         self._observed_at = _NEVER  # when its spec was last seen to change
         self._fresh = False  # whether the server may still have just that version
+        self._unsure = False  # whether a write of ours is without an answer
         self._complaint = ""  # the failure logged last, so that it is logged once
         self._leading = False  # between the two callbacks
         self.valid_until = _NEVER  # by the clock: until then nobody else can lead
@@ -168,21 +169,21 @@ class LeaderElector:
         self.valid_until = _NEVER
         if self._leading:
             self._leading = False
-            logger.warning("No longer leading: %s does not hold lease %s", self.identity, self._path)
+            logger.info("No longer leading: %s gives up lease %s", self.identity, self._path)
             self._on_stopped_leading()
 
     async def _resign(self) -> None:
         """Step down, and let the next one begin at once instead of after the lease's duration."""
-        held = self.holds()
+        perhaps_ours = self.holds() or self._unsure
         self._stop()
-        if not held:
+        if not perhaps_ours:
             return
         limit = min(2.0, self.settings.renew_deadline)
         now = _timestamp()
         free = {"holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": now, "acquireTime": now}
         for last in (False, True):
             try:
-                if not self._fresh:  # a renewal was cut off by the cancellation, and may have succeeded
+                if not self._fresh:  # the cancellation cut off a write, which may have succeeded
                     self._observe(await self._client.get(self._path, timeout=limit))
                 if self.leader == self.identity:
                     await self._write(free, limit)
@@ -202,8 +203,9 @@ class LeaderElector:
         try:
             held = await self._acquire_or_renew(limit)
         except KubeError as error:
-            # Conflict: someone else wrote.  No answer, or a server's error: perhaps we did.  Read first, next time.
+            # Someone else wrote, or, without an answer, perhaps we did: read first, next time.
             self._fresh = False
+            self._unsure = self._unsure and not isinstance(error, ApiError)
             if str(error) != self._complaint:
                 self._complaint = str(error)
                 logger.warning("Lease %s: %s", self._path, error)
@@ -253,6 +255,7 @@ class LeaderElector:
                 "leaseTransitions": 0,
             },
         }
+        self._unsure = True
         self._observe(await self._client.post(self._collection, lease, timeout=limit))
         return self._hold(sent)
 
@@ -260,7 +263,7 @@ class LeaderElector:
         """Change the record that was observed; whatever else is in it stays."""
         observed = self._observed
         assert observed is not None
-        self._fresh = False
+        self._fresh, self._unsure = False, True
         lease = {**observed, "spec": {**(observed.get("spec") or {}), **changes}}
         self._observe(await self._client.put(self._path, lease, timeout=limit))
 
@@ -274,7 +277,7 @@ class LeaderElector:
         if self._observed is None or (self._observed.get("spec") or {}) != spec:
             self._observed_at = self._clock()
         self._observed = lease
-        self._fresh = True
+        self._fresh, self._unsure = True, False
         holder = str(spec.get("holderIdentity") or "")
         if holder != self.leader:
             self.leader = holder

@@ -13,7 +13,7 @@ from typing import Final
 
 from moorage.adapters.kube.fields import Reader
 from moorage.core.model.quantity import QuantityError, clamp, parse
-from moorage.core.model.resources import CPU, EPHEMERAL_STORAGE, MEMORY, PODS
+from moorage.core.model.resources import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, is_scalar
 
 #: Resource name -> thousandths of a unit.
 Millis = dict[str, int]
@@ -49,25 +49,8 @@ def base_units(amounts: Mapping[str, int], *, also_pods: bool = False) -> dict[s
 
 @lru_cache(maxsize=4096)
 def is_counted(name: str) -> bool:
-    """Whether kube-scheduler compares this resource of a pod with a node's.
-
-    It counts the three native ones and what it calls scalar resources: extended ones, huge pages,
-    anything in the kubernetes.io domain and attachable volumes (``schedutil.IsScalarResourceName``).
-    """
-    return (
-        name in (CPU, MEMORY, EPHEMERAL_STORAGE)
-        or name.startswith(("hugepages-", "attachable-volumes-"))
-        or "kubernetes.io/" in name
-        or is_extended(name)
-    )
-
-
-@lru_cache(maxsize=4096)
-def is_extended(name: str) -> bool:
-    """Whether the name is that of an extended resource, such as ``nvidia.com/gpu``."""
-    if "/" not in name or "kubernetes.io/" in name or name.startswith("requests."):
-        return False
-    return is_qualified_name(f"requests.{name}")  # the name under which a quota would limit it
+    """Whether kube-scheduler compares this resource of a pod with a node's; it ignores all other names."""
+    return name in (CPU, MEMORY, EPHEMERAL_STORAGE) or is_scalar(name)
 
 
 @lru_cache(maxsize=4096)

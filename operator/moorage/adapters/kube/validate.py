@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from dataclasses import field as default
 from typing import Any
 
 from moorage.adapters.kube.convert import Converter
@@ -15,6 +16,9 @@ from moorage.adapters.kube.fields import Reader, kind_of
 from moorage.adapters.kube.resource_lists import is_label_value, is_qualified_name, is_subdomain
 from moorage.adapters.kube.selectors import read_label_selector
 from moorage.adapters.kube.validate_pod import check_pod
+from moorage.core.model.budget import DisruptionBudget
+from moorage.core.model.node import Node
+from moorage.core.model.pod import Pod
 
 Obj = Mapping[str, Any]
 
@@ -43,33 +47,40 @@ class Problem:
         return ": ".join(part for part in (place, self.field, self.message) if part)
 
 
-class Validator:
-    """Checks objects of known kinds; ``convert`` reads them the same way later."""
+@dataclass(slots=True)
+class Checked:
+    """What a check found: (field, message) of what is wrong and of what is only odd.
 
-    def __init__(self, converter: Converter | None = None) -> None:
-        self._converter = converter or Converter()
+    ``value`` is what the object was read as, None if it is of a kind that is not read, or has no identity.
+    """
 
-    def check(self, obj: Obj, kind: str) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
-        """(field, message) of what is wrong with an object that has an identity, and of what is only odd."""
-        reader = Reader()
-        odd: list[tuple[str, str]] = []
-        _check_metadata(obj, kind, reader)
-        if reader.problems:
-            return reader.problems, odd
-        if kind == "Pod":
-            _report_lines(self._converter.pod(obj).spec.invalid, reader)
-            check_pod(obj, reader)
-        elif kind == "Node":
-            node = self._converter.node(obj)
-            _report_lines(node.invalid, reader)
-            _check_node(obj, reader)
-            if not reader.problems:
-                odd += _oddities(node.allocatable)
-        elif kind == "PriorityClass":
-            _check_priority_class(obj, reader)
-        elif kind == "PodDisruptionBudget":
-            _check_budget(obj, reader)
-        return reader.problems, odd
+    wrong: list[tuple[str, str]]
+    odd: list[tuple[str, str]] = default(default_factory=list)
+    value: Pod | Node | DisruptionBudget | None = None
+
+
+def check(obj: Obj, kind: str, converter: Converter) -> Checked:
+    """Read an object that has a uid, and find everything that is wrong with it."""
+    reader = Reader()
+    found = Checked(reader.problems)
+    _check_metadata(obj, kind, reader)
+    if reader.problems:
+        return found
+    if kind == "Pod":
+        pod = found.value = converter.pod(obj)
+        _report_lines(pod.spec.invalid, reader)
+        check_pod(obj, reader)
+    elif kind == "Node":
+        node = found.value = converter.node(obj)
+        _report_lines(node.invalid, reader)
+        _check_node(obj, reader)
+        found.odd += _oddities(node.allocatable)
+    elif kind == "PriorityClass":
+        _check_priority_class(obj, reader)
+    elif kind == "PodDisruptionBudget":
+        _check_budget(obj, reader)
+        found.value = converter.budget(obj)
+    return found
 
 
 def check_type(obj: object) -> list[tuple[str, str]]:

@@ -11,12 +11,8 @@ from typing import Any, Final
 
 from moorage.adapters.kube.fields import Reader
 from moorage.adapters.kube.pod_requests import is_pod_level
-from moorage.adapters.kube.resource_lists import (
-    is_extended,
-    is_label_value,
-    is_qualified_name,
-    read_list,
-)
+from moorage.adapters.kube.resource_lists import is_label_value, is_qualified_name, read_list
+from moorage.core.model.resources import is_extended
 
 Obj = Mapping[str, Any]
 

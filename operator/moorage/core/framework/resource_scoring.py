@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from moorage.core.framework.interface import MAX_NODE_SCORE, Ints
 from moorage.core.model.resources import CPU, MEMORY, Requests, is_scalar
+from moorage.core.snapshot.amounts import SATURATED
 from moorage.core.snapshot.view import Nodes
 
 Bools = npt.NDArray[np.bool_]
@@ -123,7 +124,7 @@ def wanted_of(requests: Requests, resources: Sequence[Weighted], *, with_default
         else:
             amount = requests.of(resource.name)
         if amount or not is_scalar(resource.name):
-            wanted.append((resource, amount))
+            wanted.append((resource, min(amount, SATURATED - 1)))  # added to a column, it must not wrap
     return tuple(wanted)
 
 

@@ -1,0 +1,210 @@
+"""Cases of ``moorage decide``: a cluster and pods as one line of JSON, and the record of each decision as another.
+
+The protocol is that of the parity oracle, a program around kube-scheduler's own code, so that the two can be
+compared line by line; ``now`` and ``seed`` are ours.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from moorage.adapters.kube.convert import Converter
+from moorage.adapters.kube.fields import Reader
+from moorage.cli.cluster import Cluster, Intake, Source
+from moorage.cli.config import ConfigError, read_config
+from moorage.core.engine import Engine, EngineConfig
+from moorage.core.model.decision import Decision, Rejection
+from moorage.core.model.events import PodBound, PodGone, PodPending
+from moorage.core.model.pod import Pod
+
+NOMINATE, EVICT, NONE = "nominate", "evict", "none"
+_KEYS: Final = ("id", "objects", "pods", "config", "commit", "preempt", "now", "seed")
+
+
+class CaseError(ValueError):
+    """The case cannot be decided; the text says which part of it is wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A case as it was given, its parts not yet read."""
+
+    objects: Sequence[object]
+    pods: Sequence[object]
+    config: object
+    commit: bool
+    preempt: str
+    now: float
+    seed: int
+    warnings: tuple[str, ...]
+
+
+def decide_case(raw: object, converter: Converter | None = None) -> dict[str, Any]:
+    """The answer to a case: ``{"id", "results"}``, or ``{"id", "error"}``, and ``warnings`` if there are any.
+
+    A converter that is used for many cases reads the templates that they have in common once.
+    """
+    answer: dict[str, Any] = {"id": raw.get("id") if isinstance(raw, Mapping) else None}
+    warnings: list[str] = []
+    try:
+        case = read_case(raw)
+        warnings += case.warnings
+        try:
+            profiles = read_config(case.config)
+        except ConfigError as error:
+            raise CaseError(f"config: {error}") from error
+        intake = Intake(converter=converter, unknown_is_wrong=False)
+        for index, pod in enumerate(case.pods):
+            intake.add_pod(pod, Source(path=f"pods[{index}]"))
+        for index, obj in enumerate(case.objects):
+            intake.add(obj, Source(path=f"objects[{index}]"))
+        cluster = intake.cluster(case.now)
+        warnings += [str(problem) for problem in intake.problems if problem.warning]
+        if intake.errors:
+            raise CaseError("; ".join(map(str, intake.errors)))
+        config = EngineConfig(profiles=profiles, seed=case.seed)
+        answer["results"] = _Run(cluster, config, case).results()
+    except CaseError as error:
+        answer["error"] = str(error)
+    if warnings:
+        answer["warnings"] = warnings
+    return answer
+
+
+def read_case(raw: object) -> Case:
+    """The parts of a case with their defaults; raises CaseError."""
+    if not isinstance(raw, Mapping):
+        raise CaseError("a case must be a JSON object")
+    reader = Reader()
+    commit = True if raw.get("commit") is None else reader.flag(raw["commit"], "commit")
+    preempt = reader.text(raw.get("preempt"), "preempt") or NOMINATE
+    if preempt not in (NOMINATE, EVICT, NONE):
+        reader.report("preempt", f"must be one of {NOMINATE}, {EVICT}, {NONE}, not {preempt!r}")
+    case = Case(
+        objects=reader.sequence(raw.get("objects"), "objects"),
+        pods=reader.sequence(raw.get("pods"), "pods"),
+        config=raw.get("config"),
+        commit=commit,
+        preempt=preempt,
+        now=_read_now(raw.get("now"), reader),
+        seed=reader.whole(raw.get("seed"), "seed", (0, (1 << 63) - 1)),
+        warnings=tuple(f"unknown key {key!r} ignored" for key in sorted(raw) if key not in _KEYS),
+    )
+    if reader.problems:
+        raise CaseError("; ".join(f"{field}: {message}" for field, message in reader.problems))
+    return case
+
+
+def _read_now(value: object, reader: Reader) -> float:
+    text = reader.text(value, "now")
+    if not text:
+        return float(int(time.time()))
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        reader.report("now", f"must be an RFC 3339 time, not {text!r}")
+        return 0.0
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+class _Run:
+    """Decides the pods of one case in order; each sees what the ones before it led to."""
+
+    def __init__(self, cluster: Cluster, config: EngineConfig, case: Case) -> None:
+        self._cluster = cluster
+        self._case = case
+        self._names = config.profiles
+        self._engine: Engine = cluster.engine(config, case.now)
+        self._pending = {pod.uid: pod for pod in (*cluster.waiting, *cluster.asked)}
+        self._bound = {pod.key: pod for pod in cluster.bound}
+        self._placed = 0
+
+    def results(self) -> list[dict[str, Any]]:
+        """One result for each pod that was asked about."""
+        return [self._result(pod.uid, self._case.preempt) for pod in self._cluster.asked]
+
+    def _result(self, uid: str, preempt: str) -> dict[str, Any]:
+        pod = self._pending[uid]
+        name = pod.spec.scheduler_name
+        if name not in self._names:
+            error = f'no profile for schedulerName "{name}": kube-scheduler leaves this pod alone'
+            return show(Decision(pod.ref, error=error), pod) | {"message": ""}
+        if pod.deleting:
+            error = "the pod is being deleted: kube-scheduler skips it"
+            return show(Decision(pod.ref, error=error), pod) | {"message": ""}
+        decision = self._engine.evaluate(pod, self._case.now)
+        result = show(decision, pod)
+        if not self._case.commit:
+            return result
+        if decision.chosen is not None:
+            self._place(pod, decision.chosen)
+        elif preempt != NONE and decision.preemption is not None:
+            self._preempt(pod, decision.preemption.node, decision.preemption.victims, evict=preempt == EVICT)
+            if preempt == EVICT:
+                result["retry"] = self._result(uid, NONE)
+        return result
+
+    def _place(self, pod: Pod, node_name: str) -> None:
+        self._placed += 1
+        bound = replace(pod, node_name=node_name, nominated_node="", started=self._case.now + self._placed)
+        self._engine.handle(PodBound(bound), self._case.now)
+        self._bound[bound.key] = bound
+        del self._pending[pod.uid]
+
+    def _preempt(self, pod: Pod, node_name: str, victims: Sequence[str], *, evict: bool) -> None:
+        """What follows a preemption: the node is promised to the pod, and the victims are going or gone."""
+        for other in list(self._pending.values()):
+            if other.nominated_node == node_name and other.uid != pod.uid and other.priority < pod.priority:
+                self._nominate(other, "")
+        self._nominate(pod, node_name)
+        for key in victims:
+            victim = self._bound[key]
+            if evict or victim.uid in self._cluster.abrupt:
+                self._engine.handle(PodGone(victim.ref), self._case.now)
+                del self._bound[key]
+            elif not victim.deleting:
+                self._bound[key] = replace(victim, deleting=True, preempted=True)
+                self._engine.handle(PodBound(self._bound[key]), self._case.now)
+
+    def _nominate(self, pod: Pod, node_name: str) -> None:
+        self._pending[pod.uid] = replace(pod, nominated_node=node_name)
+        self._engine.handle(PodPending(self._pending[pod.uid]), self._case.now)
+
+
+def show(decision: Decision, pod: Pod) -> dict[str, Any]:
+    """A decision as the protocol writes it; keys that would say nothing are absent."""
+    result: dict[str, Any] = {
+        "pod": pod.key,
+        "feasible": list(decision.feasible),
+        "filtered": {node: _show_rejection(decision.filtered[node]) for node in sorted(decision.filtered)},
+    }
+    if decision.preenqueue is not None:
+        result["preenqueue"] = _show_rejection(decision.preenqueue)
+    result["prefilter"] = None if decision.prefilter is None else _show_rejection(decision.prefilter)
+    result["scores"] = {node: dict(sorted(decision.scores[node].items())) for node in sorted(decision.scores)}
+    result["best"] = list(decision.best)
+    result["chosen"] = decision.chosen
+    if decision.chosen is not None and decision.chosen == pod.nominated_node:
+        result["nominatedNodeFits"] = True
+    result["message"] = decision.message or decision.error
+    result["preemption"] = None
+    if decision.preemption is not None:
+        preemption = decision.preemption
+        result["preemption"] = {
+            "node": preemption.node,
+            "victims": list(preemption.victims),
+            "pdbViolations": preemption.pdb_violations,
+            **({"ties": list(preemption.ties)} if preemption.ties else {}),
+            "candidates": {node: list(preemption.candidates[node]) for node in sorted(preemption.candidates)},
+        }
+    if decision.error:
+        result["error"] = decision.error
+    return result
+
+
+def _show_rejection(rejection: Rejection) -> dict[str, Any]:
+    return {"plugin": rejection.plugin, "reasons": list(rejection.reasons), "code": str(rejection.code)}

@@ -1,0 +1,193 @@
+"""A cluster that exists in files only: objects are checked, completed and read; then an engine is filled with them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from moorage.adapters.kube.convert import Converter
+from moorage.adapters.kube.defaults import PriorityClasses, complete_node, complete_pod, expand, with_identity
+from moorage.adapters.kube.kinds import Kind, Role, look_up
+from moorage.adapters.kube.validate import Problem, check, check_type
+from moorage.core.engine import Engine, EngineConfig
+from moorage.core.model.budget import DisruptionBudget
+from moorage.core.model.events import BudgetApplied, NodeApplied, PodBound, PodPending
+from moorage.core.model.node import Node
+from moorage.core.model.pod import Pod
+
+_POD = Kind("Pod", namespaced=True, role=Role.USED)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where an object comes from: a file, the number of the document in it, a path within that."""
+
+    file: str = ""
+    document: int = 0
+    path: str = ""
+
+    def problem(self, field: str, message: str, *, warning: bool = False) -> Problem:
+        """Something wrong with a field of this object."""
+        return Problem(
+            self.file, self.document, ".".join(p for p in (self.path, field) if p), message, warning
+        )
+
+
+@dataclass(slots=True)
+class Cluster:
+    """What the objects come to.  ``asked`` are pending pods in the order in which they were given.
+
+    ``waiting`` are pending pods that nobody asks about, but whose nominations count.  ``abrupt`` are the UIDs of
+    pods whose grace period is 0: asked to go, they are gone.
+    """
+
+    nodes: list[Node] = field(default_factory=list)
+    bound: list[Pod] = field(default_factory=list)
+    asked: list[Pod] = field(default_factory=list)
+    waiting: list[Pod] = field(default_factory=list)
+    budgets: list[DisruptionBudget] = field(default_factory=list)
+    abrupt: set[str] = field(default_factory=set)
+    skipped: Counter[str] = field(default_factory=Counter)  # objects of kinds without influence
+
+    def engine(self, config: EngineConfig, now: float) -> Engine:
+        """An engine that knows this cluster; pods that were asked about are not in its queue."""
+        engine = Engine(config)
+        for node in self.nodes:
+            engine.handle(NodeApplied(node), now)
+        for budget in self.budgets:
+            engine.handle(BudgetApplied(budget), now)
+        for pod in self.bound:
+            engine.handle(PodBound(pod), now)
+        for pod in (*self.waiting, *self.asked):
+            if pod.nominated_node:
+                engine.handle(PodPending(pod), now)
+        return engine
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    obj: dict[str, Any]
+    kind: Kind
+    source: Source
+    asked: bool
+
+
+class Intake:
+    """Takes objects in, one by one, and gives the cluster back, with all that is wrong.
+
+    ``problems`` holds what the API server would refuse and, as warnings, what is only odd.
+    """
+
+    def __init__(self, *, converter: Converter | None = None, unknown_is_wrong: bool = True) -> None:
+        self.problems: list[Problem] = []
+        self._converter = converter or Converter()
+        self._unknown_is_wrong = unknown_is_wrong
+        self._items: list[_Item] = []
+        self._seen: set[tuple[str, str, str]] = set()
+        self._classes = PriorityClasses()
+        self._skipped: Counter[str] = Counter()
+
+    @property
+    def errors(self) -> list[Problem]:
+        """The problems that make the input unusable."""
+        return [problem for problem in self.problems if not problem.warning]
+
+    def add(self, obj: object, source: Source) -> None:
+        """Take in an object, or every object of a list."""
+        for path, item in expand(obj, source.path):
+            where = replace(source, path=path)
+            wrong = check_type(item)
+            if wrong or not isinstance(item, Mapping):
+                self._report(where, wrong)
+                continue
+            kind = look_up(item["apiVersion"], item["kind"])
+            if kind.role is Role.USED:
+                self._add(item, kind, where, asked=False)
+            elif kind.role is Role.REFUSED:
+                self.problems.append(where.problem("kind", kind.remark))
+            else:
+                self._skip(item, kind, where)
+
+    def add_pod(self, obj: object, source: Source) -> None:
+        """Take in a pod to place, whose apiVersion and kind may be left out."""
+        if isinstance(obj, Mapping):
+            obj = {"apiVersion": "v1", "kind": "Pod", **obj}
+        wrong = check_type(obj)
+        if wrong or not isinstance(obj, Mapping):
+            self._report(source, wrong)
+        elif (obj["apiVersion"], obj["kind"]) != ("v1", "Pod"):
+            self.problems.append(source.problem("kind", f"must be Pod, not {obj['kind']}"))
+        elif isinstance(obj.get("spec"), Mapping) and obj["spec"].get("nodeName"):
+            message = "is set already; bound pods belong among the objects"
+            self.problems.append(source.problem("spec.nodeName", message))
+        else:
+            self._add(obj, _POD, source, asked=True)
+
+    def cluster(self, now: float) -> Cluster:
+        """Complete and read everything that was taken in; pods that do not say when they started did so now."""
+        result = Cluster(skipped=self._skipped)
+        for item in self._items:
+            obj, name = item.obj, item.kind.name
+            if name == "Node":
+                obj = complete_node(obj)
+            elif name == "Pod":
+                obj, remark = self._classes.apply(complete_pod(obj))
+                if remark:
+                    self._report(item.source, [("spec.priorityClassName", remark)], warning=True)
+            found = check(obj, name, self._converter)
+            self._report(item.source, found.wrong)
+            self._report(item.source, found.odd, warning=True)
+            if found.wrong:
+                continue
+            match found.value:
+                case Node() as node:
+                    result.nodes.append(node)
+                case DisruptionBudget() as budget:
+                    result.budgets.append(budget)
+                case Pod() as pod if not pod.finished:
+                    _sort_pod(pod, item, result, now)
+        return result
+
+    def _add(self, obj: Mapping[str, Any], kind: Kind, source: Source, *, asked: bool) -> None:
+        metadata = obj.get("metadata")
+        if not isinstance(metadata, Mapping) or not isinstance(metadata.get("name"), str):
+            self._report(source, check(obj, kind.name, self._converter).wrong)
+            return
+        complete = with_identity(obj, kind, len(self._items) + 1)
+        metadata = complete["metadata"]
+        key = (kind.name, str(metadata.get("namespace", "")), metadata["name"])
+        name = "/".join(part for part in key[1:] if part)
+        if key in self._seen:
+            if asked:
+                self.problems.append(source.problem("metadata.name", f"pod {name} is listed twice"))
+            else:
+                message = f"there is a {kind.name} {name} already; this one is ignored"
+                self.problems.append(source.problem("metadata.name", message, warning=True))
+            return
+        self._seen.add(key)
+        self._items.append(_Item(complete, kind, source, asked))
+        if kind.name == "PriorityClass":
+            self._classes.add(complete)
+
+    def _skip(self, item: Mapping[str, Any], kind: Kind, where: Source) -> None:
+        self._skipped[kind.name] += 1
+        if kind.role is Role.MISTAKEN and self._unknown_is_wrong:
+            self.problems.append(where.problem("kind", kind.remark))
+        elif kind.role is not Role.IDLE:
+            self.problems.append(where.problem("kind", f"{kind.remark}; skipped", warning=True))
+
+    def _report(self, source: Source, wrong: Iterable[tuple[str, str]], *, warning: bool = False) -> None:
+        self.problems += [source.problem(field, message, warning=warning) for field, message in wrong]
+
+
+def _sort_pod(pod: Pod, item: _Item, result: Cluster, now: float) -> None:
+    if item.obj.get("spec", {}).get("terminationGracePeriodSeconds") == 0:
+        result.abrupt.add(pod.uid)
+    if pod.node_name:
+        result.bound.append(pod if pod.started is not None else replace(pod, started=now))
+    elif item.asked:
+        result.asked.append(pod)
+    else:
+        result.waiting.append(pod)

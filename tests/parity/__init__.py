@@ -1,0 +1,1 @@
+"""Moorage and kube-scheduler decide the same generated cases; see README.md."""
