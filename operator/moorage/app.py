@@ -122,7 +122,13 @@ class App:
             meter=self.metrics,
             pace=Pace(silence=settings.watch_silence),
         )
-        self._pending = PendingLister(client, self.loop.submit, clock, selector=self.pending_selector)
+        self._pending = PendingLister(
+            client,
+            self.loop.submit,
+            clock,
+            selector=self.pending_selector,
+            interval=settings.pending_interval,
+        )
         self._endpoint = Endpoint(self.metrics, healthy=self.trouble, ready=self.unready)
         self.metrics.on_scrape(self._refresh_gauges)
 

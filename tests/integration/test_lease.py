@@ -106,7 +106,7 @@ async def test_a_frozen_api_server_ends_the_lead_in_time(acluster, client, contr
         frozen = time.monotonic()
         try:
             await acluster.wait_for(lambda: not a.is_leader, 5)
-            assert time.monotonic() - frozen <= QUICK.renew_deadline + 0.2
+            assert time.monotonic() - frozen <= QUICK.renew_deadline + 0.5
         finally:
             await asyncio.to_thread(control_plane.resume_apiserver)
         await acluster.wait_for(lambda: a.is_leader)

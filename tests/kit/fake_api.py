@@ -23,6 +23,7 @@ from typing import Any, Self
 
 import orjson
 from aiohttp import web
+
 from moorage.adapters.kube.client import KubeClient
 from moorage.adapters.kube.credentials import Access, Credentials
 

@@ -29,8 +29,9 @@ from yarl import URL
 
 from tests.controlplane.controlplane import ControlPlane
 
-#: What the requests for the two streams of pods have in their query.
-PENDING, BOUND = "spec.nodeName=,", "spec.nodeName!=,"
+#: Patterns of the requests for the streams that the scheduler follows.
+PENDING, BOUND = (f"(?=.*watch=true)(?=.*spec.nodeName{operator}=,)" for operator in ("", "!"))
+NODES = "/nodes\\?.*watch=true"
 
 _HOP = {"connection", "keep-alive", "transfer-encoding", "host", "content-length", "accept-encoding"}
 

@@ -48,8 +48,14 @@ def build() -> Path:
 
 
 def _target() -> Path:
-    parts = [platform.system(), platform.machine(), controlplane._go_version(controlplane._find_go()), LDFLAGS]
-    parts += [(SOURCES / name).read_text() for name in ("go.mod", "go.sum", "main.go")]
+    parts = [
+        platform.system(),
+        platform.machine(),
+        controlplane._go_version(controlplane._find_go()),
+        LDFLAGS,
+    ]
+    sources = sorted((*SOURCES.glob("*.go"), *SOURCES.glob("go.*")))
+    parts += [path.read_text() for path in sources]
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()
     return controlplane._cache_home() / f"oracle-{key[:16]}" / "oracle"
 

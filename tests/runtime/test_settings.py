@@ -30,12 +30,13 @@ def test_each_setting_is_a_variable():
             "MOORAGE_LIVENESS": "[::1]:8080",
             "MOORAGE_MAX_BINDS": "7",
             "MOORAGE_WATCH_SILENCE": "5",
+            "MOORAGE_PENDING_INTERVAL": "6",
             "MOORAGE_UNKNOWN": "ignored",
             "OTHER": "ignored",
         }
     )
     assert settings == Settings(
-        ("a", "b"), "/k", "c", False, "l", "ns", 4.0, 3.0, 0.5, False, None, Listen("::1", 8080), 7, 5.0
+        ("a", "b"), "/k", "c", False, "l", "ns", 4.0, 3.0, 0.5, False, None, Listen("::1", 8080), 7, 5.0, 6.0
     )
 
 

@@ -99,7 +99,7 @@ def _api(version: str, served: set[str], purpose: str, feature: str) -> Line:
     if version in served:
         return Line("ok", version, f"served, for {purpose}")
     if feature:
-        return Line("optional", version, f"not served: {feature} will be off")
+        return Line("optional", version, f"not served: {feature} are off")
     return Line("missing", version, f"not served, needed for {purpose}")
 
 
@@ -110,7 +110,7 @@ def _permission(finding: Finding) -> Line:
     if finding.ok:
         return Line("ok", f"{resource}: {', '.join(permission.verbs)}{place}", permission.why)
     state = "missing" if finding.blocking else "optional"
-    remark = permission.why if finding.blocking else f"{permission.why}: {permission.feature} will be off"
+    remark = permission.why if finding.blocking else f"{permission.why}; off without it"
     advice = f"add to {finding.role}:\n{finding.rule_yaml().rstrip()}"
     return Line(state, f"{resource}: {', '.join(finding.missing)}{place}", remark, advice)
 

@@ -48,9 +48,11 @@ class Settings:
     """All options of ``moorage run``; durations in seconds.
 
     ``lease_namespace`` None: the pod's own namespace, else kube-system.  ``kubeconfig`` None: $KUBECONFIG,
-    else the default file, else the in-cluster account.  ``watch_silence``: a stream without a byte for so long
-    is taken for dead; it has no option on the command line, because nobody but a test is better off with
-    another value.
+    else the default file, else the in-cluster account.
+
+    Two have no option on the command line, because nobody but a test is better off with another value:
+    a stream without a byte for ``watch_silence`` is taken for dead; the pending pods are listed every
+    ``pending_interval``.
     """
 
     scheduler_name: tuple[str, ...] = ("moorage",)
@@ -67,6 +69,7 @@ class Settings:
     liveness: Listen | None = None
     max_binds: int = 100
     watch_silence: float = 75.0
+    pending_interval: float = 30.0
 
     def __post_init__(self) -> None:
         if not self.scheduler_name or not all(self.scheduler_name):
@@ -146,4 +149,5 @@ _PARSERS: Mapping[str, Callable[[str], Any]] = {
     "liveness": Listen.parse,
     "max_binds": _whole,
     "watch_silence": _seconds,
+    "pending_interval": _seconds,
 }

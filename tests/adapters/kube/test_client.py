@@ -130,6 +130,17 @@ async def test_a_timeout_while_waiting_for_a_connection_was_not_sent(api):
         await first
 
 
+async def test_a_client_closed_under_a_request_ends_it(api):
+    api.on("GET", "/nodes", Delay(30))
+    client = api.client()
+    request = asyncio.create_task(client.get(NODES))
+    while not api.requests:
+        await asyncio.sleep(0.01)
+    await client.close()
+    with pytest.raises(errors.Unreachable):
+        await request
+
+
 @pytest.mark.parametrize("status", [200, 201])
 async def test_garbage_instead_of_json_is_as_good_as_no_answer(api, status):
     api.on("GET", "/nodes", Answer(status, b"<html>welcome</html>"))
@@ -151,6 +162,9 @@ async def test_a_closed_client_says_so(api):
     with pytest.raises(errors.Unreachable, match="closed") as caught:
         await client.get("/version")
     assert caught.value.sent is False
+    with pytest.raises(errors.Unreachable, match="closed"):
+        async with client.stream(NODES):
+            pass
 
 
 async def test_separate_connections_are_not_held_up_by_the_others(api):
@@ -301,6 +315,7 @@ async def test_a_stream_renews_credentials_as_a_request_does(api):
 
 
 async def test_an_exception_of_the_reader_passes_unchanged(api):
-    with pytest.raises(KeyError):
-        async with api.client().stream(NODES, params={"watch": True}):
-            raise KeyError("mine")
+    for bug in (KeyError("mine"), RuntimeError("mine")):
+        with pytest.raises(type(bug), match="mine"):
+            async with api.client().stream(NODES, params={"watch": True}):
+                raise bug

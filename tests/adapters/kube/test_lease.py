@@ -509,6 +509,23 @@ async def test_a_lease_of_someone_else_is_not_released(leases, replicas):
     assert b.log == ["leader a"]
 
 
+async def test_a_lease_taken_by_someone_else_meanwhile_is_not_released(leases, replicas):
+    a = replicas("a")
+    await asyncio.sleep(0.1)
+
+    async def slow(who: str, verb: str) -> None:
+        await asyncio.sleep(1.0)
+
+    leases.before = slow
+    await asyncio.sleep(2.5)  # a renewal is under way
+    leases.spec["holderIdentity"] = "b"
+    leases.version += 1
+    leases.lease["metadata"]["resourceVersion"] = str(leases.version)
+    leases.before = None
+    await a.stop()
+    assert leases.holder == "b"
+
+
 async def test_a_release_that_fails_does_not_hide_the_cancellation(leases, replicas):
     a = replicas("a")
     await asyncio.sleep(0.1)

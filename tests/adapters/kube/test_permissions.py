@@ -62,9 +62,9 @@ def test_without_leader_election_no_lease_is_needed():
 
 def test_the_optional_ones_say_what_is_off():
     optional = {permission.feature for permission in PERMISSIONS if not permission.required}
-    assert optional == {"events", "new-kinds"}
+    assert optional == {"events"}
     finding = Finding(Permission("g", "r", ("v",), "to do it", feature="it"), "", ("v",))
-    assert "it are off without it" in finding.text()
+    assert '(optional: "it" is off without it)' in finding.text()
     assert not finding.blocking
 
 

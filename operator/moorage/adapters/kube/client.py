@@ -209,7 +209,7 @@ class KubeClient:
                             response.close()
                         return
                     failure = error_from_answer(response.status, response.headers, await response.read())
-            except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            except (aiohttp.ClientError, TimeoutError, OSError, RuntimeError) as error:
                 raise self._unreachable(error) from error
             if not isinstance(failure, Unauthorized) or not await self.credentials.renew(refused):
                 raise failure

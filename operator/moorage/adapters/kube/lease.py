@@ -203,8 +203,6 @@ class LeaderElector:
         try:
             held = await self._acquire_or_renew(limit)
         except KubeError as error:
-            # Someone else wrote, or, without an answer, perhaps we did: read first, next time.
-            self._fresh = False
             self._unsure = self._unsure and not isinstance(error, ApiError)
             if str(error) != self._complaint:
                 self._complaint = str(error)
@@ -263,6 +261,7 @@ class LeaderElector:
         """Change the record that was observed; whatever else is in it stays."""
         observed = self._observed
         assert observed is not None
+        # Until the answer: if it is a conflict, someone else wrote; if none comes, perhaps we did.
         self._fresh, self._unsure = False, True
         lease = {**observed, "spec": {**(observed.get("spec") or {}), **changes}}
         self._observe(await self._client.put(self._path, lease, timeout=limit))

@@ -59,10 +59,6 @@ PERMISSIONS: tuple[Permission, ...] = (
         "events.k8s.io", "events", ("create", "patch"), "to record Scheduled and FailedScheduling",
         feature="events",
     ),
-    Permission(
-        "apiextensions.k8s.io", "customresourcedefinitions", ("list", "watch"),
-        "to notice kinds that are installed later", feature="new-kinds",
-    ),
 )  # fmt: skip
 
 
@@ -98,7 +94,9 @@ class Finding:
         """What is missing and what to do, for a log or a terminal."""
         group = f'API group "{self.permission.group}"' + ("" if self.permission.group else " (core)")
         verbs = ", ".join(self.missing)
-        effect = f"; {self.permission.feature} are off without it" if self.permission.feature else ""
+        effect = (
+            f' (optional: "{self.permission.feature}" is off without it)' if self.permission.feature else ""
+        )
         return (
             f"missing permission: {verbs} {self.permission.resource} in {group}, "
             f"needed {self.permission.why}{effect}. Add to {self.role}:\n{self.rule_yaml()}"

@@ -11,7 +11,7 @@ It is the formula of the Kubernetes API (``resource.PodRequests`` in component-h
   allocated and what is in force; a resize that the node found infeasible leaves the spec out.
 
 Nodes are also scored by what pods *roughly* need, where a container that names no cpu (or memory) counts as
-100m (200Mi): ``Requests.scoring_cpu`` and ``scoring_memory``.
+100m (200Mi): see the other fields of ``Requests``.
 """
 
 from __future__ import annotations
@@ -113,7 +113,11 @@ def _requests(footprint: _Footprint, totals: Callable[[Millis], Millis], pod_lev
         if not (footprint.pod_level and name in plain)
     }
     scoring = base_units(complete(missing) if missing else plain)
-    return Requests(base_units(plain), scoring.get(CPU, 0), scoring.get(MEMORY, 0))
+    cpu, memory = scoring.get(CPU, 0), scoring.get(MEMORY, 0)
+    if not footprint.pod_level:
+        return Requests(base_units(plain), cpu, memory)
+    arriving = base_units(_sum([totals(_SCORING_DEFAULTS), footprint.overhead]))
+    return Requests(base_units(plain), cpu, memory, arriving.get(CPU, 0), arriving.get(MEMORY, 0))
 
 
 def _total(footprint: _Footprint, view: _View, missing: Millis) -> Millis:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import astuple
 from typing import Any, Final
 
 from moorage.adapters.kube.fields import INT64, PORTS, Reader
@@ -55,8 +56,7 @@ def read_pod_spec(spec: Mapping[str, Any], reader: Reader, sharing: Sharing | No
             reader.text(spec.get("preemptionPolicy"), "spec.preemptionPolicy") or "PreemptLowerPriority"
         ),
         requests=sharing.under(
-            ("requests", *requests.amounts.items(), requests.scoring_cpu, requests.scoring_memory),
-            lambda: requests,
+            ("requests", *requests.amounts.items(), *astuple(requests)[1:]), lambda: requests
         ),
         node_selector=sharing.under(("text", *node_selector.items()), lambda: node_selector),
         required=sharing.value(required),

@@ -48,9 +48,7 @@ def read_node_affinity(
     for at, item in reader.objects(affinity.get(key), f"{path}.{key}"):
         weight = reader.whole(item.get("weight"), f"{at}.weight")
         term = _term(reader.mapping(item.get("preference"), f"{at}.preference"), f"{at}.preference", reader)
-        # kube-scheduler skips empty terms here, although the API documentation says that they match every node.
-        if weight and (term.expressions or term.fields):
-            preferred.append(PreferredTerm(weight, term))
+        preferred.append(PreferredTerm(weight, term))
     return required, tuple(preferred)
 
 

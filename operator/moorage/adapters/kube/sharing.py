@@ -57,10 +57,6 @@ class Sharing:
         """A hashable value."""
         return self.under((type(value), value), lambda: value)
 
-    def mapping(self, mapping: dict[str, V]) -> dict[str, V]:
-        """A dict of hashable values in that order, which nobody may change from now on."""
-        return self.under(tuple(mapping.items()), lambda: mapping)
-
     def under(self, key: Hashable, make: Callable[[], V]) -> V:
         """What was made under this key; the caller sees to it that a key stands for one type."""
         found = self._kept.get(key)

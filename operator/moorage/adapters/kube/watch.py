@@ -80,7 +80,7 @@ class Pace:
     server_timeout: float = 300.0  # at least; up to twice as long, so that streams do not end together
     first_delay: float = 0.25
     longest_delay: float = 30.0
-    slice: float = 0.02  # how long objects are applied before the loop gets a turn
+    slice: float = 0.015  # objects are applied so long, twice that at most, before the loop gets a turn
     page: int = 500
 
 
@@ -204,6 +204,7 @@ class Reflector(Generic[T]):
                 more = page["metadata"].get("continue")
             except (KeyError, TypeError, AttributeError) as error:
                 raise BadAnswer(f"{self._target.path}: the answer is no list") from error
+            await asyncio.sleep(0)  # parsing a page is long enough for one turn
             await self._sliced(self._observe, items)
             if not more:
                 break
@@ -250,8 +251,6 @@ class Reflector(Generic[T]):
                     if lines:
                         quiet = False
                         await self._take(lines)
-        if self._seen is not None:
-            raise BadAnswer(f"{self._target.path}: the watch ended before its list was complete")
         return not quiet or self._clock() - started >= _WORKING_SECONDS
 
     @contextmanager
@@ -270,7 +269,10 @@ class Reflector(Generic[T]):
             self._response = None
 
     async def _take(self, lines: list[bytes]) -> None:
-        """Apply events, and remember where they have taken us."""
+        """Apply events, and remember where they have taken us.
+
+        Twice a slice is the most: what arrived in the last turn may be read on without a wait, but no more.
+        """
         end = time.perf_counter() + self._pace.slice
         for line in lines:
             kind, obj = parse_event(line)

@@ -7,7 +7,7 @@ from typing import Any
 import aiohttp
 import orjson
 
-from moorage.adapters.kube.errors import BadAnswer, error_from_status
+from moorage.adapters.kube.errors import BadAnswer, Unreachable, error_from_status
 
 #: etcd takes objects of 1.5 MiB by default; as JSON they are longer.  Beyond this it is no watch.
 LONGEST_LINE = 8 * 2**20
@@ -32,7 +32,10 @@ class LineReader:
 
         What follows the last newline then was cut off; its event comes again after the reconnect.
         """
-        piece = await self._content.readany()
+        try:
+            piece = await self._content.readany()
+        except RuntimeError as error:  # aiohttp's word for a connection that went away just before
+            raise Unreachable(str(error), sent=True) from error
         if not piece:
             return None
         lines = piece.split(b"\n")

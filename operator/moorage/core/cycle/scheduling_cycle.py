@@ -128,8 +128,14 @@ def explain_pod(
     if within is not None:
         filtered = {name: filtered[name] for name in within if name in filtered}
     if not rows.size:
+        # Of a question about some nodes only, what could be done on others is no part.
+        remedy = None if within is not None else _post_filter(runner, pod, screened, diagnosis, around)
         return Decision(
-            pod.ref, filtered=filtered, prefilter=diagnosis.prefilter, message=diagnosis.message()
+            pod.ref,
+            filtered=filtered,
+            prefilter=diagnosis.prefilter,
+            message=Failure(diagnosis, remedy).message,
+            preemption=_preemption(remedy),
         )
     names = [snapshot.name_at(int(row)) for row in rows]
     by_plugin: dict[str, Ints] = {}

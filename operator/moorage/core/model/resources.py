@@ -30,11 +30,16 @@ class Requests:
     ``amounts`` maps resource names to base units and holds only what is asked for, zeros included
     (a request of 0 of an unknown resource fits anywhere).  ``scoring_cpu`` and ``scoring_memory``
     are the same sums with the defaults above filled in per container.
+
+    ``arriving_cpu`` and ``arriving_memory`` (None: the same) are what NodeResourcesFit counts when it scores nodes
+    for this very pod: kube-scheduler v1.37 leaves pod-level resources out there, though not once it is placed.
     """
 
     amounts: Mapping[str, int]
     scoring_cpu: int = 0
     scoring_memory: int = 0
+    arriving_cpu: int | None = None
+    arriving_memory: int | None = None
 
     def of(self, resource: str) -> int:
         """The amount asked of ``resource``, 0 if it is not named."""

@@ -1,0 +1,658 @@
+"""Decision cases for Hypothesis: small clusters and pods, as the JSON that `moorage decide` and the oracle read.
+
+Values come from small pools, so that selectors match, ports collide and nodes fill up all the time, and objects are
+terse, so that defaulting matters.  A case is drawn for a *theme*, which says what its objects may be about; what
+belongs to no theme of the case is left out, so that a failing case is short before it is shrunk.
+
+Left out on purpose, because kube-scheduler itself does not decide it the same way twice: a pod under two budgets, two
+possible victims on one node that equal each other in priority and start.  Everything is valid for an API server, except
+that pod-level requests may be smaller than what the containers ask for together.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeVar
+
+from hypothesis import strategies as st
+
+T = TypeVar("T")
+Json = dict[str, Any]
+Draw = Callable[[st.SearchStrategy[T]], T]
+
+#: What a case can be about.  "mixed" is several of the others at once.
+THEMES: Final = (
+    "resources",
+    "requests",
+    "taints",
+    "affinity",
+    "ports",
+    "images",
+    "strategies",
+    "preemption",
+    "nominated",
+    "gates",
+    "mixed",
+)
+
+HOSTNAME: Final = "kubernetes.io/hostname"
+UNSCHEDULABLE: Final = "node.kubernetes.io/unschedulable"
+
+_LABELS: Final = {
+    "zone": ("a", "b"),
+    "disk": ("ssd", "hdd", ""),
+    "gen": ("1", "2", "10", "007", "abc", "9223372036854775808"),
+}
+_NODE_CPU: Final = ("1", "2", "4", "1500m", 3, "0", "900m")
+_NODE_MEMORY: Final = ("1Gi", "2Gi", "4Gi", "1500Mi", "2G", "1000000000", "0", "64Pi")
+_CPU: Final = ("100m", "250m", "500m", "0.5", "1", 1, "1500m", "2", "3", "0", "1m", "0.0001", "1e-1", "4")
+_MEMORY: Final = (
+    "100Mi",
+    "256Mi",
+    "512Mi",
+    "1Gi",
+    "1G",
+    "1.5Gi",
+    "2Gi",
+    "0",
+    "1",
+    "1e9",
+    "500000k",
+    1073741824,
+    "1073741824000m",
+    "0.5Ki",
+    "32Pi",
+)
+_STORAGE: Final = ("1Gi", "2Gi", "10Gi", "500M", "0")
+_DEVICES: Final = ("1", "2", 3, "0", "4")
+_HUGE: Final = ("2Mi", "4Mi", "0", "1Gi")
+_GPU: Final = "example.com/gpu"
+_NIC: Final = "vendor.io/nic"
+_HUGE_2M: Final = "hugepages-2Mi"
+_BATCH: Final = "kubernetes.io/batch-cpu"
+
+_TAINT_KEYS: Final = ("k1", "k2", UNSCHEDULABLE)
+_EFFECTS: Final = ("PreferNoSchedule", "NoSchedule", "NoExecute")
+_IMAGES: Final = (
+    "app",
+    "app:latest",
+    "app:1",
+    "reg.io:5000/app",
+    "reg.io:5000/app:1",
+    "reg.io/app@sha256:aa",
+)
+_MIB: Final = 1 << 20
+_IMAGE_SIZES: Final = tuple(_MIB * n for n in (10, 23, 24, 100, 400, 700, 1000, 1100, 2500))
+_PRIORITIES: Final = (0, 1, 5, 10, 100, -1, 2_000_000_000)
+#: Amounts by which nodes fill up exactly, for cases in which some pod has to go.
+_FULL_CPU: Final = ("500m", "1", "1500m", "2", "250m")
+_FULL_MEMORY: Final = ("512Mi", "1Gi", "256Mi")
+_START: Final = "2026-01-0{day}T00:{minute:02}:00Z"
+
+
+def _pick(values: Sequence[T]) -> st.SearchStrategy[T]:
+    return st.sampled_from(values)
+
+
+_CHANCES: Final = {n: st.integers(0, n - 1) for n in range(1, 13)}
+
+
+@dataclass
+class _Maker:
+    """Draws the parts of one case."""
+
+    draw: Draw[Any]
+    themes: frozenset[str]
+    node_names: list[str] = field(default_factory=list)
+    classes: list[str] = field(default_factory=list)
+    on_node: Counter[str] = field(default_factory=Counter)  # how many bound pods a node has so far
+    just_started: set[str] = field(default_factory=set)  # nodes with a pod that does not say when it started
+
+    # -- chance ----------------------------------------------------------------------------------
+
+    def one_in(self, n: int) -> bool:
+        """True once in n times; shrinks to False."""
+        return bool(self.draw(_CHANCES[n]) == n - 1)
+
+    def about(self, *themes: str) -> bool:
+        """Whether the case is about one of these themes."""
+        return not self.themes.isdisjoint(themes)
+
+    def pick(self, values: Sequence[T]) -> T:
+        """One of the values; shrinks to the first."""
+        value: T = self.draw(_pick(values))
+        return value
+
+    def some(self, values: Sequence[T], most: int = 3) -> list[T]:
+        """Some of the values, each once."""
+        found: list[T] = self.draw(st.lists(_pick(values), max_size=most, unique_by=repr))
+        return found
+
+    def times(self, most: int, least: int = 0) -> range:
+        """That many times."""
+        return range(self.draw(st.integers(least, most)))
+
+    # -- nodes -----------------------------------------------------------------------------------
+
+    def node(self, name: str) -> Json:
+        """A node; its room is given as capacity, as allocatable, or as both."""
+        metadata: Json = {"name": name}
+        labels = {key: self.pick(values) for key, values in _LABELS.items() if self.labelled()}
+        if not self.one_in(4):
+            labels[HOSTNAME] = name
+        if labels:
+            metadata["labels"] = labels
+        node: Json = {"apiVersion": "v1", "kind": "Node", "metadata": metadata}
+        spec: Json = {}
+        if self.about("taints") and self.one_in(5):
+            spec["unschedulable"] = True
+        if self.about("taints") and (taints := self.taints()):
+            spec["taints"] = taints
+        if spec:
+            node["spec"] = spec
+        room = self.room()
+        status: Json = {"capacity": room}
+        if self.one_in(3):
+            status = {"allocatable": room}
+            if self.one_in(2):
+                status["capacity"] = {**room, "cpu": "64"}
+        if self.about("images") and self.one_in(2):
+            status["images"] = [self.image_on_node() for _ in self.times(3, 1)]
+        if self.about("taints") and self.one_in(4):
+            status["conditions"] = [{"type": "Ready", "status": self.pick(("True", "False", "Unknown"))}]
+        node["status"] = status
+        return node
+
+    def labelled(self) -> bool:
+        """Whether a node gets one more label."""
+        return self.about("affinity") and not self.one_in(3)
+
+    @property
+    def evicting(self) -> bool:
+        """Whether pods of the case compete for room by priority."""
+        return self.about("preemption", "nominated")
+
+    @property
+    def counting(self) -> bool:
+        """Whether the case is about amounts."""
+        return self.about("resources", "requests", "strategies")
+
+    def room(self) -> Json:
+        """What a node has, by resource."""
+        if self.evicting and not self.one_in(4):
+            room: Json = {"cpu": self.pick(("1", "2", "2500m")), "memory": self.pick(("1Gi", "2Gi"))}
+        elif self.evicting or self.counting:
+            room = {"cpu": self.pick(_NODE_CPU), "memory": self.pick(_NODE_MEMORY)}
+        else:
+            room = {"cpu": "4", "memory": "4Gi"}
+        room["pods"] = "10"
+        if (self.evicting or self.counting) and self.one_in(5):
+            room["pods"] = self.pick(("2", 3, "1", "0"))
+            if self.one_in(5):
+                del room["pods"]
+        if self.counting:
+            for name, values in self.more_resources():
+                room[name] = self.pick(values)
+        return room
+
+    def more_resources(self) -> list[tuple[str, Sequence[object]]]:
+        """Resources other than cpu and memory, some of them."""
+        known = (
+            (_GPU, _DEVICES),
+            ("ephemeral-storage", _STORAGE),
+            (_HUGE_2M, _HUGE),
+            (_NIC, _DEVICES),
+            (_BATCH, _DEVICES),
+        )
+        return self.some(known, 2) if self.one_in(2) else []
+
+    def taints(self) -> list[Json]:
+        """Taints, each key and effect once."""
+        taints: dict[tuple[str, str], Json] = {}
+        for _ in self.times(3):
+            key, effect = self.pick(_TAINT_KEYS), self.pick(_EFFECTS)
+            taint = {"key": key, "effect": effect}
+            if value := self.pick(("", "v1", "v2")):
+                taint["value"] = value
+            taints[key, effect] = taint
+        return list(taints.values())
+
+    def image_on_node(self) -> Json:
+        """An image as a node reports it, under one name or two."""
+        names = [self.pick(_IMAGES)]
+        if self.one_in(3):
+            names.append(self.pick(_IMAGES))
+        return {"names": list(dict.fromkeys(names)), "sizeBytes": self.pick(_IMAGE_SIZES)}
+
+    # -- pods ------------------------------------------------------------------------------------
+
+    def pod(self, name: str) -> Json:
+        """The part that pending and bound pods share."""
+        metadata: Json = {"name": name}
+        if self.evicting:
+            if self.one_in(4):
+                metadata["namespace"] = "other"
+            if not self.one_in(3):
+                metadata["labels"] = {"app": self.pick(("a", "b", "c"))}
+        spec: Json = {"containers": [self.container(f"c{i}") for i in self.times(self.most_containers(), 1)]}
+        if self.about("requests", "ports", "images") and self.one_in(2):
+            spec["initContainers"] = [self.init_container(f"i{i}") for i in self.times(2, 1)]
+        if self.about("requests"):
+            if self.one_in(4):
+                spec["overhead"] = self.amounts(least=1)
+            if self.one_in(3):
+                spec["resources"] = self.pod_level()
+        if self.about("ports") and self.one_in(5):
+            spec["hostNetwork"] = True
+        if self.about("images") and self.one_in(6):
+            spec["volumes"] = [{"name": "v", "image": {"reference": self.pick(_IMAGES)}}]
+        self.add_priority(spec)
+        return {"metadata": metadata, "spec": spec}
+
+    def most_containers(self) -> int:
+        """How many containers a pod of this case has at the most."""
+        return 2 if self.about("requests", "images", "ports") else 1
+
+    def container(self, name: str) -> Json:
+        """A container with whatever the themes give it."""
+        container: Json = {"name": name}
+        if resources := self.resources():
+            container["resources"] = resources
+        if self.about("images"):
+            container["image"] = self.pick(_IMAGES)
+        if self.about("ports") and (ports := [self.port() for _ in self.times(2)]):
+            container["ports"] = ports
+        return container
+
+    def init_container(self, name: str) -> Json:
+        """A container that runs before the others, or beside them (a sidecar)."""
+        container = self.container(name)
+        if self.one_in(2):
+            container["restartPolicy"] = "Always"
+        return container
+
+    def resources(self) -> Json:
+        """Requests, limits, both or none of them; extended resources as a server would accept them."""
+        if not (self.evicting or self.counting or self.one_in(4)):
+            return {}
+        requests = self.amounts()
+        resources: Json = {"requests": requests} if requests else {}
+        if self.counting:
+            fixed = {name: self.pick(values) for name, values in self.more_resources()}
+            soft = fixed.pop("ephemeral-storage", None)
+            if soft is not None:
+                resources.setdefault("requests", {})["ephemeral-storage"] = soft
+            if fixed:
+                resources["limits"] = fixed  # the request follows from the limit
+        if self.about("requests") and self.one_in(4):
+            missing = {n: v for n, v in self.amounts().items() if n not in requests}
+            resources["limits"] = {**resources.get("limits", {}), **missing}
+        return {kind: amounts for kind, amounts in resources.items() if amounts}
+
+    def amounts(self, least: int = 0) -> Json:
+        """Cpu, memory, both or none."""
+        which = self.pick((("cpu",), ("cpu", "memory"), ("memory",), ())[: 3 if least else 4])
+        pools: dict[str, Sequence[object]] = {"cpu": _CPU, "memory": _MEMORY}
+        if self.evicting and not self.one_in(6):
+            pools = {"cpu": _FULL_CPU, "memory": _FULL_MEMORY}
+        return {name: self.pick(pools[name]) for name in which}
+
+    def pod_level(self) -> Json:
+        """Resources of the pod as a whole."""
+        resources: Json = {}
+        if not self.one_in(4):
+            resources["requests"] = self.amounts()
+        if self.one_in(2):
+            requested = resources.get("requests", {})
+            resources["limits"] = {n: v for n, v in self.amounts().items() if n not in requested}
+        return {kind: amounts for kind, amounts in resources.items() if amounts}
+
+    def port(self) -> Json:
+        """A container's port, on the host or not."""
+        port: Json = {"containerPort": self.pick((80, 81))}
+        if not self.one_in(4):
+            port["hostPort"] = port["containerPort"] if self.one_in(2) else self.pick((80, 81))
+        if self.one_in(3):
+            port["hostIP"] = self.pick(("127.0.0.1", "10.0.0.1", "0.0.0.0"))  # noqa: S104
+        if self.one_in(3):
+            port["protocol"] = self.pick(("UDP", "SCTP", "TCP"))
+        return port
+
+    def add_priority(self, spec: Json) -> None:
+        """A priority, by number or by class."""
+        if not self.evicting:
+            return
+        if self.classes and self.one_in(4):
+            spec["priorityClassName"] = self.pick([*self.classes, "system-node-critical"])
+        elif not self.one_in(4):
+            spec["priority"] = self.pick(_PRIORITIES)
+
+    # -- pending pods ----------------------------------------------------------------------------
+
+    def pending(self, name: str) -> Json:
+        """A pod that is to be scheduled."""
+        pod = self.pod(name)
+        spec = pod["spec"]
+        if self.about("taints") and (tolerations := [self.toleration() for _ in self.times(3)]):
+            spec["tolerations"] = tolerations
+        if self.about("affinity"):
+            if self.one_in(4):
+                spec["nodeSelector"] = {key: self.pick(_LABELS[key]) for key in self.some(list(_LABELS), 2)}
+            if affinity := self.node_affinity():
+                spec["affinity"] = {"nodeAffinity": affinity}
+        if self.about("gates") and self.one_in(3):
+            spec["schedulingGates"] = [{"name": f"example.com/{g}"} for g in self.some(("x", "a", "b"), 2)]
+        if self.evicting and not self.one_in(3):
+            spec.pop("priorityClassName", None)
+            spec["priority"] = self.pick((10, 100, 1000, 5))
+        if self.evicting and self.one_in(8):
+            spec["preemptionPolicy"] = "Never"
+            spec.pop("priorityClassName", None)  # which would have a say in it
+        if self.about("nominated") and self.one_in(2):
+            pod["status"] = {"nominatedNodeName": self.node_name()}
+        return pod
+
+    def node_name(self) -> str:
+        """A node of the cluster, or one that is not there."""
+        return self.pick(self.node_names) if self.node_names and not self.one_in(8) else "ghost"
+
+    def toleration(self) -> Json:
+        """A toleration that a server would accept."""
+        toleration: Json = {}
+        if key := self.pick((*_TAINT_KEYS, "")):
+            toleration["key"] = key
+        operator = self.pick(("Exists", "Equal", "")) if key else "Exists"
+        if operator:
+            toleration["operator"] = operator
+        if operator != "Exists" and (value := self.pick(("v1", "v2", ""))):
+            toleration["value"] = value
+        if effect := self.pick(("", *_EFFECTS)):
+            toleration["effect"] = effect
+            if effect == "NoExecute" and self.one_in(3):
+                toleration["tolerationSeconds"] = 30
+        return toleration
+
+    def node_affinity(self) -> Json:
+        """Both halves of node affinity, or one, or none."""
+        affinity: Json = {}
+        if self.one_in(3):
+            terms = [self.term() for _ in self.times(3, 1)]
+            affinity["requiredDuringSchedulingIgnoredDuringExecution"] = {"nodeSelectorTerms": terms}
+        if self.one_in(2):
+            affinity["preferredDuringSchedulingIgnoredDuringExecution"] = [
+                {"weight": self.pick((1, 2, 50, 100)), "preference": self.term(strict=True)}
+                for _ in self.times(3, 1)
+            ]
+        return affinity
+
+    def term(self, *, strict: bool = False) -> Json:
+        """A node selector term, sometimes an empty one."""
+        term: Json = {}
+        kind = self.pick(("labels", "labels", "fields", "both", "none"))
+        if kind in ("labels", "both"):
+            term["matchExpressions"] = [self.requirement(strict=strict) for _ in self.times(2, 1)]
+        if kind in ("fields", "both"):
+            term["matchFields"] = [
+                {"key": "metadata.name", "operator": self.pick(("In", "NotIn")), "values": [self.node_name()]}
+                for _ in self.times(2, 1)
+            ]
+        return term
+
+    def requirement(self, *, strict: bool) -> Json:
+        """A requirement on a label.
+
+        ``strict``: no comparison with what is no number; a server accepts it, and kube-scheduler then fails the
+        whole attempt if it finds it in a preferred term.
+        """
+        operator = self.pick(("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"))
+        if operator in ("Gt", "Lt"):
+            bounds = ("1", "2", "9", "007") if strict else ("1", "2", "9", "007", "abc", "1.5")
+            return {"key": "gen", "operator": operator, "values": [self.pick(bounds)]}
+        key = self.pick((*_LABELS, HOSTNAME))
+        requirement: Json = {"key": key, "operator": operator}
+        if operator in ("In", "NotIn"):
+            values = _LABELS.get(key) or (*self.node_names, "ghost")
+            requirement["values"] = [self.pick(values) for _ in self.times(2, 1)]
+        return requirement
+
+    # -- pods on nodes ---------------------------------------------------------------------------
+
+    def bound(self, name: str) -> Json:
+        """A pod on a node, in any phase of its life."""
+        pod = self.pod(name)
+        node_name = self.node_name()
+        pod["spec"]["nodeName"] = node_name
+        status: Json = {}
+        if self.one_in(8):
+            status["phase"] = self.pick(("Running", "Pending", "Succeeded", "Failed"))
+        if self.evicting:
+            if node_name in self.just_started or not self.one_in(8):
+                # The minute differs on one node, while pods of two nodes may have started together.
+                status["startTime"] = _START.format(day=self.pick((1, 2, 3)), minute=self.on_node[node_name])
+                self.on_node[node_name] += 1
+            else:
+                self.just_started.add(node_name)
+            if self.one_in(8):
+                pod["metadata"]["deletionTimestamp"] = "2026-01-05T00:00:00Z"
+                if self.one_in(2):
+                    reason = self.pick(("PreemptionByScheduler", "EvictionByEvictionAPI"))
+                    status["conditions"] = [{"type": "DisruptionTarget", "status": "True", "reason": reason}]
+            if self.one_in(5):
+                pod["spec"]["terminationGracePeriodSeconds"] = 0
+            if self.one_in(8):
+                pod["spec"]["schedulerName"] = "other"
+        if self.about("requests") and self.one_in(2):
+            self.add_resize(pod["spec"], status)
+        if status:
+            pod["status"] = status
+        return {"apiVersion": "v1", "kind": "Pod", **pod}
+
+    def add_resize(self, spec: Json, status: Json) -> None:
+        """What a node reports while the pod's resources are being changed."""
+        for key, of in (("containerStatuses", "containers"), ("initContainerStatuses", "initContainers")):
+            reports = [r for c in spec.get(of, ()) if (r := self.report(c["name"]))]
+            if reports:
+                status[key] = reports
+        if self.one_in(3):
+            reason = self.pick(("Infeasible", "Deferred"))
+            pending = {"type": "PodResizePending", "status": "True", "reason": reason}
+            status["conditions"] = [*status.get("conditions", ()), pending]
+        if "resources" in spec and self.one_in(2):
+            status["resources"] = {"requests": self.amounts()}
+            if self.one_in(2):
+                status["allocatedResources"] = self.amounts()
+
+    def report(self, name: str) -> Json | None:
+        """A container's status, if it has one."""
+        report: Json = {"name": name, "image": "", "imageID": "", "ready": True, "restartCount": 0}
+        if self.one_in(2):
+            report["allocatedResources"] = self.amounts()
+        if self.one_in(2):
+            report["resources"] = {"requests": self.amounts()} if not self.one_in(5) else {}
+        return report if len(report) > 5 or self.one_in(3) else None
+
+    # -- other objects ---------------------------------------------------------------------------
+
+    def priority_classes(self) -> list[Json]:
+        """Classes that pods may name; one may hold for pods that name none."""
+        classes = []
+        for name in self.some(("low", "high", "mean"), 2) if self.one_in(2) else ():
+            obj: Json = {
+                "apiVersion": "scheduling.k8s.io/v1",
+                "kind": "PriorityClass",
+                "metadata": {"name": name},
+                "value": self.pick((1, 10, 1000, -5)),
+            }
+            if self.one_in(4):
+                obj["globalDefault"] = True
+            if self.one_in(4):
+                obj["preemptionPolicy"] = self.pick(("Never", "PreemptLowerPriority"))
+            classes.append(obj)
+            self.classes.append(name)
+        return classes
+
+    def budgets(self, pods: Sequence[Json]) -> list[Json]:
+        """Disruption budgets, of which no pod is under two."""
+        budgets: list[Json] = []
+        for index in self.times(3):
+            namespace = "other" if self.one_in(4) else "default"
+            if self.one_in(6):
+                selector: Json | None = None if self.one_in(2) else {}
+            elif self.one_in(3):
+                operator = self.pick(("In", "NotIn", "Exists"))
+                requirement: Json = {"key": "app", "operator": operator}
+                if operator != "Exists":
+                    requirement["values"] = [self.pick(("a", "b", "c"))]
+                selector = {"matchExpressions": [requirement]}
+            else:
+                selector = {"matchLabels": {"app": self.pick(("a", "b", "c"))}}
+            spec: Json = {"minAvailable": 1}
+            if selector is not None:
+                spec["selector"] = selector
+            budget: Json = {
+                "apiVersion": "policy/v1",
+                "kind": "PodDisruptionBudget",
+                "metadata": {"name": f"b{index}", "namespace": namespace},
+                "spec": spec,
+            }
+            status: Json = {"disruptionsAllowed": self.pick((0, 1, 2))}
+            names = [p["metadata"]["name"] for p in pods]
+            if names and self.one_in(4):
+                status["disruptedPods"] = {self.pick(names): "2026-01-04T00:00:00Z"}
+            if not self.one_in(4):
+                budget["status"] = {
+                    "currentHealthy": 3,
+                    "desiredHealthy": 1,
+                    "expectedPods": 3,
+                    **status,
+                }
+            budgets.append(budget)
+        while any(sum(_guards(b, p) for b in budgets) > 1 for p in pods):
+            budgets.pop()
+        return budgets
+
+    def config(self) -> Json:
+        """A scheduler configuration: strategies, resources and weights."""
+        profile: Json = {}
+        plugin_config = []
+        if not self.one_in(4):
+            plugin_config.append({"name": "NodeResourcesFit", "args": self.fit_args()})
+        if self.one_in(2):
+            args = {"resources": self.weighted(balanced=True)}
+            plugin_config.append({"name": "NodeResourcesBalancedAllocation", "args": args})
+        if plugin_config:
+            profile["pluginConfig"] = plugin_config
+        points: Json = {}
+        if self.one_in(3):
+            names = self.some(_SCORERS, 2)
+            points["multiPoint"] = {
+                "enabled": [{"name": name, "weight": self.pick((1, 2, 5, 100))} for name in names]
+            }
+        if self.one_in(4):
+            points["score"] = {"disabled": [{"name": name} for name in self.some(_SCORERS, 2)]}
+        if self.one_in(8):
+            points.setdefault("multiPoint", {})["disabled"] = [{"name": self.pick(_REMOVABLE)}]
+        if points:
+            profile["plugins"] = points
+        return {"profiles": [profile]}
+
+    def fit_args(self) -> Json:
+        """Arguments of NodeResourcesFit."""
+        args: Json = {}
+        kind = self.pick(("LeastAllocated", "MostAllocated", "RequestedToCapacityRatio"))
+        strategy: Json = {"type": kind}
+        if kind == "RequestedToCapacityRatio" or not self.one_in(3):
+            strategy["resources"] = self.weighted()
+        if kind == "RequestedToCapacityRatio":
+            points = sorted(self.draw(st.sets(_pick((0, 10, 33, 50, 90, 100)), min_size=1, max_size=4)))
+            shape = [{"utilization": u, "score": self.pick((0, 10, 3, 7, 1))} for u in points]
+            strategy["requestedToCapacityRatio"] = {"shape": shape}
+        args["scoringStrategy"] = strategy
+        if self.one_in(4):
+            args["ignoredResources"] = [self.pick((_GPU, _NIC))]
+        if self.one_in(4):
+            args["ignoredResourceGroups"] = [self.pick(("example.com", "vendor.io"))]
+        return args
+
+    def weighted(self, *, balanced: bool = False) -> list[Json]:
+        """Resources with weights, each once."""
+        names = self.draw(
+            st.lists(
+                _pick(("cpu", "memory", _GPU, "ephemeral-storage", _NIC)), min_size=1, max_size=4, unique=True
+            )
+        )
+        return [{"name": name, "weight": 1 if balanced else self.pick((1, 2, 3, 100))} for name in names]
+
+
+_SCORERS: Final = (
+    "NodeResourcesFit",
+    "NodeResourcesBalancedAllocation",
+    "ImageLocality",
+    "TaintToleration",
+    "NodeAffinity",
+)
+_REMOVABLE: Final = (
+    "TaintToleration",
+    "NodeAffinity",
+    "NodePorts",
+    "NodeResourcesBalancedAllocation",
+    "ImageLocality",
+    "NodeUnschedulable",
+    "DefaultPreemption",
+)
+
+
+def _guards(budget: Json, pod: Json) -> bool:
+    """Whether the budget selects the pod."""
+    metadata = pod["metadata"]
+    selector = budget["spec"].get("selector")
+    labels = metadata.get("labels")
+    if budget["metadata"]["namespace"] != metadata.get("namespace", "default") or not selector or not labels:
+        return False
+    wanted = selector.get("matchLabels", {})
+    if any(labels.get(key) != value for key, value in wanted.items()):
+        return False
+    for requirement in selector.get("matchExpressions", ()):
+        inside = labels.get(requirement["key"]) in requirement.get("values", ())
+        if inside is not (requirement["operator"] == "In") and requirement["operator"] != "Exists":
+            return False
+    return True
+
+
+_MIXES: Final = st.sets(_pick([theme for theme in THEMES if theme != "mixed"]), min_size=2, max_size=4).map(
+    frozenset
+)
+
+
+@st.composite
+def cases(draw: Draw[Any], themes: Sequence[str] = THEMES) -> Json:
+    """A decision case about one of the themes."""
+    theme = draw(_pick(themes))
+    about = draw(_MIXES) if theme == "mixed" else frozenset((theme,))
+    maker = _Maker(draw, about)
+    names = [f"n{i}" for i in maker.times(6, 1)]
+    if maker.one_in(3):
+        names.reverse()  # the order in which nodes are listed is not that of their names
+    maker.node_names = names
+    objects = [maker.node(name) for name in names]
+    if maker.evicting:
+        objects += maker.priority_classes()
+    bound: list[Json] = []
+    if maker.evicting or maker.counting or maker.about("ports"):
+        bound = [maker.bound(f"b{i}") for i in maker.times(9, 3 if maker.evicting else 0)]
+    objects += bound
+    if maker.about("preemption"):
+        objects += maker.budgets(bound)
+    if maker.about("nominated"):
+        waiting = [maker.pending(f"w{i}") for i in maker.times(2)]
+        objects += [{"apiVersion": "v1", "kind": "Pod", **pod} for pod in waiting]
+    case: Json = {"objects": objects, "pods": [maker.pending(f"p{i}") for i in maker.times(3, 1)]}
+    if maker.about("strategies"):
+        case["config"] = maker.config()
+    if maker.one_in(8):
+        case["commit"] = False
+    if maker.evicting and (mode := maker.pick(("nominate", "evict", "none"))) != "nominate":
+        case["preempt"] = mode
+    return case
