@@ -16,7 +16,7 @@ import kopf
 
 from moorage.adapters.kube.kopf_settings import configure_kopf
 from moorage.adapters.telemetry.logs import quiet_kopf
-from moorage.app import App, StartupError
+from moorage.app import App, StartupError, tune_collector
 from moorage.runtime.settings import Settings, SettingsError
 
 logger = logging.getLogger(__name__)
@@ -25,7 +25,9 @@ logger = logging.getLogger(__name__)
 @kopf.on.startup()
 async def start(memo: kopf.Memo, settings: kopf.OperatorSettings, **_: Any) -> None:
     """Connect, check permissions, and start scheduling in the background."""
-    quiet_kopf()
+    if not logging.getLogger().isEnabledFor(logging.DEBUG):
+        quiet_kopf()
+    tune_collector()
     try:
         ours = memo.get("settings") or Settings.from_env(os.environ)
         app = await App.create(ours, on_failure=lambda failure: _broken(memo, failure))

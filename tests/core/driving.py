@@ -88,7 +88,9 @@ class Driven:
         queued = self.engine.queue.get(pod.uid)
         return "" if queued is None else queued.place.value
 
-    def fail(self, pod: Pod, node: str, failure: BindFailure, message: str = "no", after: float = 0.0) -> None:
+    def fail(
+        self, pod: Pod, node: str, failure: BindFailure, message: str = "no", after: float = 0.0
+    ) -> None:
         """The bind of the pod failed."""
         self.tell(BindFailed(pod.ref, node, failure, message, after))
 

@@ -84,10 +84,10 @@ def test_a_pod_that_fits_nowhere_is_told_so_once():
     """One condition and one event an attempt; the condition is not written again while it says the same."""
     driven = plain()
     pod = make_pod("web", cpu=5000)
-    driven.tell(make_node("a"), make_node("b", taints=[taint("gone")]), make_node("c", unschedulable=True), pod)
-    text = (
-        "0/3 nodes are available: 1 Insufficient cpu, 1 node(s) had untolerated taint(s), 1 node(s) were unschedulable."
+    driven.tell(
+        make_node("a"), make_node("b", taints=[taint("gone")]), make_node("c", unschedulable=True), pod
     )
+    text = "0/3 nodes are available: 1 Insufficient cpu, 1 node(s) had untolerated taint(s), 1 node(s) were unschedulable."
     ref = pod.ref
     plugins = ("NodeResourcesFit", "NodeUnschedulable", "TaintToleration")
     failed = Record(ref, RecordType.WARNING, "FailedScheduling", text, "Scheduling")
@@ -107,7 +107,9 @@ def test_a_pod_that_fits_nowhere_is_told_so_once():
 
 def test_the_message_of_preemption_comes_behind():
     driven = Driven()
-    driven.tell(make_node("a"), make_pod("web", cpu=5000), make_pod("db", cpu=3000, node="a"), make_pod("x", cpu=2000))
+    driven.tell(
+        make_node("a"), make_pod("web", cpu=5000), make_pod("db", cpu=3000, node="a"), make_pod("x", cpu=2000)
+    )
     too_big = (
         "0/1 nodes are available: 1 Insufficient cpu. "
         "preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling."
@@ -172,7 +174,9 @@ def test_pods_of_other_schedulers_are_counted_and_never_placed():
     """Case B30."""
     driven = plain()
     foreign = make_pod("foreign", scheduler_name="other")
-    driven.tell(make_node("a", cpu=1000), foreign, make_pod("theirs", cpu=800, node="a", scheduler_name="other"))
+    driven.tell(
+        make_node("a", cpu=1000), foreign, make_pod("theirs", cpu=800, node="a", scheduler_name="other")
+    )
     assert driven.run() == []
     driven.tell(make_pod("ours", cpu=300))
     assert driven.bound() == {}
@@ -234,7 +238,9 @@ def test_backoff_doubles_from_one_second_to_ten():
     for expected in (1.0, 2.0, 4.0, 8.0, 10.0, 10.0):
         queued = driven.engine.queue.get(pod.uid)
         assert queued.backoff_until - driven.now == expected
-        driven.tell(make_pod("decoy", node="a"), PodGone(make_pod("decoy").ref))  # a delete that does not help
+        driven.tell(
+            make_pod("decoy", node="a"), PodGone(make_pod("decoy").ref)
+        )  # a delete that does not help
         driven.now += expected
         driven.run()
     driven.tell(PodGone(blocker.ref))
@@ -261,7 +267,9 @@ def bound_on_a(driven, **fields):
     return pod
 
 
-@pytest.mark.parametrize("failure", [BindFailure.CONFLICT, BindFailure.FORBIDDEN, BindFailure.INVALID, BindFailure.UNAVAILABLE])
+@pytest.mark.parametrize(
+    "failure", [BindFailure.CONFLICT, BindFailure.FORBIDDEN, BindFailure.INVALID, BindFailure.UNAVAILABLE]
+)
 def test_a_bind_that_failed_gives_the_room_back_and_tries_again(failure):
     """The text is kube-scheduler's ``RunBindPlugins``, the reason SchedulerError, the wait the one of errors."""
     driven = plain()
@@ -272,7 +280,9 @@ def test_a_bind_that_failed_gives_the_room_back_and_tries_again(failure):
     text = 'running Bind plugin "DefaultBinder": the server said no'
     told = driven.run()
     assert [("web", "SchedulerError", text)] == conditions(told)
-    assert [Record(pod.ref, RecordType.WARNING, "FailedScheduling", text, "Scheduling")] == of_type(told, Record)
+    assert [Record(pod.ref, RecordType.WARNING, "FailedScheduling", text, "Scheduling")] == of_type(
+        told, Record
+    )
     assert driven.bound() == {}
     assert {"web": "a"} == driven.bound(seconds=1.0)
 
@@ -538,7 +548,10 @@ def test_the_last_look_finds_the_chosen_node_gone():
         (make_node("a", taints=[taint("x")]), "node(s) had untolerated taint(s)"),
         (make_node("a", cpu=100, pods=0), "Too many pods, Insufficient cpu"),
         (make_pod("thief", cpu=3600, node="a"), "Insufficient cpu"),
-        (make_pod("thief", ports=[80], node="a"), "node(s) didn't have free ports for the requested pod ports"),
+        (
+            make_pod("thief", ports=[80], node="a"),
+            "node(s) didn't have free ports for the requested pod ports",
+        ),
     ],
 )
 def test_the_last_look_finds_the_chosen_node_changed(change, words):
@@ -963,7 +976,10 @@ def test_the_end_of_a_promise_wakes_those_it_kept_out(end):
             driven.tell(make_node("b", cpu=4000, labels={"good": "yes"}, taints=[taint("x")]))
             driven.run()
             spec = make_spec(
-                cpu=3000, priority=1000, node_selector={"good": "yes"}, tolerations=(Toleration("x", "Exists"),)
+                cpu=3000,
+                priority=1000,
+                node_selector={"good": "yes"},
+                tolerations=(Toleration("x", "Exists"),),
             )
             driven.tell(replace(waiting, spec=spec))
     assert driven.bound(seconds=2.0).get("low") == "a"
@@ -978,7 +994,9 @@ def test_the_end_of_a_promise_wakes_those_it_kept_out(end):
 @pytest.mark.parametrize("tolerating", [True, False])
 def test_a_node_that_is_not_ready_counts_as_tainted(guard, ready, tainted, tolerating):
     """Our own rule: tolerations decide; a node without a Ready condition counts as ready."""
-    key = {"False": "node.kubernetes.io/not-ready", "Unknown": "node.kubernetes.io/unreachable"}.get(ready, "other")
+    key = {"False": "node.kubernetes.io/not-ready", "Unknown": "node.kubernetes.io/unreachable"}.get(
+        ready, "other"
+    )
     driven = plain(node_ready_guard=guard)
     driven.tell(make_node("a", ready=ready, taints=[taint(key)] if tainted else []))
     driven.tell(make_pod("web", tolerations=(Toleration(key, "Exists"),) if tolerating else ()))
@@ -994,7 +1012,9 @@ def test_a_node_that_is_not_ready_counts_as_tainted(guard, ready, tainted, toler
 def test_a_node_that_becomes_ready_wakes_the_pods_it_refused():
     driven = plain(node_ready_guard=True)
     node = make_node("a", ready="False", taints=[taint("node.kubernetes.io/not-ready", effect=NO_EXECUTE)])
-    pod = make_pod("web", tolerations=(Toleration("node.kubernetes.io/not-ready", "Exists", effect=NO_EXECUTE),))
+    pod = make_pod(
+        "web", tolerations=(Toleration("node.kubernetes.io/not-ready", "Exists", effect=NO_EXECUTE),)
+    )
     driven.tell(node, pod)
     assert driven.bound(seconds=30.0) == {}
     driven.tell(replace(node, ready="True", taints=()))
@@ -1011,15 +1031,22 @@ def test_huge_requests_stay_pending_and_stop_nobody(resource, amount):
     driven = plain()
     size = {"example.com/gpu": 8, "ephemeral-storage": 100 * GI}
     driven.tell(make_node("a", more=size), make_node("b", more=size))
-    driven.tell(make_pod("huge", spec=make_spec(requests=requests_of({resource: amount}))), make_pod("plain", cpu=100))
+    driven.tell(
+        make_pod("huge", spec=make_spec(requests=requests_of({resource: amount}))), make_pod("plain", cpu=100)
+    )
     told = driven.run()
     assert ["plain"] == list(placements(told))
-    assert [("huge", "Unschedulable", f"0/2 nodes are available: 2 Insufficient {resource}.")] == conditions(told)
+    assert [("huge", "Unschedulable", f"0/2 nodes are available: 2 Insufficient {resource}.")] == conditions(
+        told
+    )
 
 
 def test_huge_pods_on_a_node_are_counted_and_taken_off_exactly():
     driven = plain()
-    huge = [make_pod(f"h{i}", spec=make_spec(requests=requests_of({"cpu": MAX_AMOUNT})), node="a") for i in range(5)]
+    huge = [
+        make_pod(f"h{i}", spec=make_spec(requests=requests_of({"cpu": MAX_AMOUNT})), node="a")
+        for i in range(5)
+    ]
     driven.tell(make_node("a", cpu=1000), make_pod("small", cpu=600, node="a"), *huge)
     driven.tell(make_pod("web", cpu=300))
     assert driven.bound() == {}
@@ -1080,9 +1107,13 @@ def state_of(engine):
 
 def test_evaluate_changes_nothing():
     driven = Driven()
-    driven.tell(make_node("a", cpu=4000), make_node("b", cpu=4000, labels={"zone": "z"}, images={"app:latest": GI}))
+    driven.tell(
+        make_node("a", cpu=4000), make_node("b", cpu=4000, labels={"zone": "z"}, images={"app:latest": GI})
+    )
     driven.tell(make_pod("p", cpu=500, node="a", ports=[80]), make_pod("p2", cpu=100, node="a"))
-    driven.tell(nominated("n1", "a", cpu=3600, priority=9), nominated("n2", "b", cpu=5000, ports=[81], priority=9))
+    driven.tell(
+        nominated("n1", "a", cpu=3600, priority=9), nominated("n2", "b", cpu=5000, ports=[81], priority=9)
+    )
     driven.tell(make_pod("flight", cpu=10, priority=10))
     driven.step()
     driven.tell(make_pod("queued"))
@@ -1276,7 +1307,11 @@ def test_a_toleration_added_to_the_pod_wakes_it():
 
 @pytest.mark.parametrize(
     ("held", "fits"),
-    [(HostPort("0.0.0.0", "TCP", 80), False), (HostPort("10.0.0.9", "TCP", 80), False), (HostPort("10.0.0.9", "UDP", 80), True)],  # noqa: S104
+    [
+        (HostPort("0.0.0.0", "TCP", 80), False),
+        (HostPort("10.0.0.9", "TCP", 80), False),
+        (HostPort("10.0.0.9", "UDP", 80), True),
+    ],  # noqa: S104
 )
 def test_host_ports(held, fits):
     """Case B17."""

@@ -91,9 +91,7 @@ def test_with_just_the_permissions_that_are_listed_it_does_everything(
     ids=["setting", "kubeconfig", "address"],
 )
 @pytest.mark.parametrize("by_kopf", [False, True], ids=["moorage-run", "kopf-run"])
-def test_what_is_set_wrong_is_named(
-    control_plane: ControlPlane, env: Any, text: str, by_kopf: bool
-) -> None:
+def test_what_is_set_wrong_is_named(control_plane: ControlPlane, env: Any, text: str, by_kopf: bool) -> None:
     with Operator(control_plane, wait=False, by_kopf=by_kopf, **env) as operator:
         assert operator.process.wait(20) in (1, 2)
     assert text in operator.log

@@ -1,18 +1,21 @@
-"""Decision cases for Hypothesis: small clusters and pods, as the JSON that `moorage decide` and the oracle read.
+"""Decision cases: small clusters and pods, as the JSON that `moorage decide` and the oracle read.
 
 Values come from small pools, so that selectors match, ports collide and nodes fill up all the time, and objects are
 terse, so that defaulting matters.  A case is drawn for a *theme*, which says what its objects may be about; what
 belongs to no theme of the case is left out, so that a failing case is short before it is shrunk.
 
+Every choice is a number below some bound, 0 being the simplest.  `cases()` lets Hypothesis make the choices, which
+shrinks what fails; `random_case()` takes them from a random generator, which is ten times as fast and spreads evenly.
+
 Left out on purpose, because kube-scheduler itself does not decide it the same way twice: a pod under two budgets, two
-possible victims on one node that equal each other in priority and start.  Everything is valid for an API server, except
-that pod-level requests may be smaller than what the containers ask for together.
+possible victims on one node that equal each other in priority and start.  Everything is valid for an API server.
 """
 
 from __future__ import annotations
 
+import random
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
@@ -20,7 +23,8 @@ from hypothesis import strategies as st
 
 T = TypeVar("T")
 Json = dict[str, Any]
-Draw = Callable[[st.SearchStrategy[T]], T]
+#: Gives a number below its argument.
+Choose = Callable[[int], int]
 
 #: What a case can be about.  "mixed" is several of the others at once.
 THEMES: Final = (
@@ -65,6 +69,11 @@ _MEMORY: Final = (
     "0.5Ki",
     "32Pi",
 )
+#: What the containers of a pod with pod-level resources ask for: four of them together stay below the smallest
+#: _WHOLE amount, and no _WHOLE amount exceeds a limit.
+_PARTS: Final = {"cpu": ("100m", "250m", "0", "0.0001"), "memory": ("100Mi", "200M", "0", "1")}
+_WHOLE: Final = {"cpu": ("1", "1500m", "2"), "memory": ("1Gi", "1G", "2Gi")}
+_WHOLE_LIMITS: Final = {"cpu": ("2", "3", "4"), "memory": ("2Gi", "3G", "4Gi")}
 _STORAGE: Final = ("1Gi", "2Gi", "10Gi", "500M", "0")
 _DEVICES: Final = ("1", "2", 3, "0", "4")
 _HUGE: Final = ("2Mi", "4Mi", "0", "1Gi")
@@ -87,34 +96,29 @@ _MIB: Final = 1 << 20
 _IMAGE_SIZES: Final = tuple(_MIB * n for n in (10, 23, 24, 100, 400, 700, 1000, 1100, 2500))
 _PRIORITIES: Final = (0, 1, 5, 10, 100, -1, 2_000_000_000)
 #: Amounts by which nodes fill up exactly, for cases in which some pod has to go.
-_FULL_CPU: Final = ("500m", "1", "1500m", "2", "250m")
+_FULL_CPU: Final = ("1", "500m", "1500m", "2", "250m")
 _FULL_MEMORY: Final = ("512Mi", "1Gi", "256Mi")
 _START: Final = "2026-01-0{day}T00:{minute:02}:00Z"
-
-
-def _pick(values: Sequence[T]) -> st.SearchStrategy[T]:
-    return st.sampled_from(values)
-
-
-_CHANCES: Final = {n: st.integers(0, n - 1) for n in range(1, 13)}
 
 
 @dataclass
 class _Maker:
     """Draws the parts of one case."""
 
-    draw: Draw[Any]
+    choose: Choose
     themes: frozenset[str]
     node_names: list[str] = field(default_factory=list)
     classes: list[str] = field(default_factory=list)
     on_node: Counter[str] = field(default_factory=Counter)  # how many bound pods a node has so far
+    in_parts: bool = False  # whether the pod at hand has pod-level resources
+    on_host: bool = False  # whether the pod at hand is on the host's network
     just_started: set[str] = field(default_factory=set)  # nodes with a pod that does not say when it started
 
     # -- chance ----------------------------------------------------------------------------------
 
     def one_in(self, n: int) -> bool:
         """True once in n times; shrinks to False."""
-        return bool(self.draw(_CHANCES[n]) == n - 1)
+        return self.choose(n) == n - 1
 
     def about(self, *themes: str) -> bool:
         """Whether the case is about one of these themes."""
@@ -122,17 +126,16 @@ class _Maker:
 
     def pick(self, values: Sequence[T]) -> T:
         """One of the values; shrinks to the first."""
-        value: T = self.draw(_pick(values))
-        return value
+        return values[self.choose(len(values))]
 
-    def some(self, values: Sequence[T], most: int = 3) -> list[T]:
-        """Some of the values, each once."""
-        found: list[T] = self.draw(st.lists(_pick(values), max_size=most, unique_by=repr))
-        return found
+    def some(self, values: Sequence[T], most: int, least: int = 0) -> list[T]:
+        """Some of the values, each once, in any order."""
+        left = list(values)
+        return [left.pop(self.choose(len(left))) for _ in self.times(most, least)]
 
     def times(self, most: int, least: int = 0) -> range:
         """That many times."""
-        return range(self.draw(st.integers(least, most)))
+        return range(least + self.choose(most - least + 1))
 
     # -- nodes -----------------------------------------------------------------------------------
 
@@ -182,7 +185,7 @@ class _Maker:
     def room(self) -> Json:
         """What a node has, by resource."""
         if self.evicting and not self.one_in(4):
-            room: Json = {"cpu": self.pick(("1", "2", "2500m")), "memory": self.pick(("1Gi", "2Gi"))}
+            room: Json = {"cpu": self.pick(("2", "1", "2500m")), "memory": self.pick(("1Gi", "2Gi"))}
         elif self.evicting or self.counting:
             room = {"cpu": self.pick(_NODE_CPU), "memory": self.pick(_NODE_MEMORY)}
         else:
@@ -231,21 +234,23 @@ class _Maker:
     def pod(self, name: str) -> Json:
         """The part that pending and bound pods share."""
         metadata: Json = {"name": name}
+        spec: Json = {}
+        if self.about("requests") and self.one_in(3):
+            spec["resources"] = self.pod_level()
+        self.in_parts = "resources" in spec
+        self.on_host = self.about("ports") and self.one_in(5)
+        if self.on_host:
+            spec["hostNetwork"] = True
         if self.evicting:
             if self.one_in(4):
                 metadata["namespace"] = "other"
             if not self.one_in(3):
                 metadata["labels"] = {"app": self.pick(("a", "b", "c"))}
-        spec: Json = {"containers": [self.container(f"c{i}") for i in self.times(self.most_containers(), 1)]}
+        spec["containers"] = [self.container(f"c{i}") for i in self.times(self.most_containers(), 1)]
         if self.about("requests", "ports", "images") and self.one_in(2):
             spec["initContainers"] = [self.init_container(f"i{i}") for i in self.times(2, 1)]
-        if self.about("requests"):
-            if self.one_in(4):
-                spec["overhead"] = self.amounts(least=1)
-            if self.one_in(3):
-                spec["resources"] = self.pod_level()
-        if self.about("ports") and self.one_in(5):
-            spec["hostNetwork"] = True
+        if self.about("requests") and self.one_in(4):
+            spec["overhead"] = self.amounts(least=1)
         if self.about("images") and self.one_in(6):
             spec["volumes"] = [{"name": "v", "image": {"reference": self.pick(_IMAGES)}}]
         self.add_priority(spec)
@@ -281,6 +286,8 @@ class _Maker:
         resources: Json = {"requests": requests} if requests else {}
         if self.counting:
             fixed = {name: self.pick(values) for name, values in self.more_resources()}
+            if self.in_parts and _HUGE_2M in fixed:
+                fixed[_HUGE_2M] = "2Mi"
             soft = fixed.pop("ephemeral-storage", None)
             if soft is not None:
                 resources.setdefault("requests", {})["ephemeral-storage"] = soft
@@ -293,27 +300,34 @@ class _Maker:
 
     def amounts(self, least: int = 0) -> Json:
         """Cpu, memory, both or none."""
+        if self.evicting and not self.in_parts and not self.one_in(6):
+            amounts: Json = {"cpu": self.pick(_FULL_CPU)}
+            return amounts | ({"memory": self.pick(_FULL_MEMORY)} if self.one_in(3) else {})
         which = self.pick((("cpu",), ("cpu", "memory"), ("memory",), ())[: 3 if least else 4])
-        pools: dict[str, Sequence[object]] = {"cpu": _CPU, "memory": _MEMORY}
-        if self.evicting and not self.one_in(6):
-            pools = {"cpu": _FULL_CPU, "memory": _FULL_MEMORY}
+        pools: Mapping[str, Sequence[object]] = {"cpu": _CPU, "memory": _MEMORY}
+        if self.in_parts:
+            pools = _PARTS
         return {name: self.pick(pools[name]) for name in which}
 
     def pod_level(self) -> Json:
         """Resources of the pod as a whole."""
         resources: Json = {}
-        if not self.one_in(4):
-            resources["requests"] = self.amounts()
-        if self.one_in(2):
-            requested = resources.get("requests", {})
-            resources["limits"] = {n: v for n, v in self.amounts().items() if n not in requested}
-        return {kind: amounts for kind, amounts in resources.items() if amounts}
+        if requests := {name: self.pick(_WHOLE[name]) for name in self.some(("cpu", "memory"), 2)}:
+            resources["requests"] = requests
+        if limits := {name: self.pick(_WHOLE_LIMITS[name]) for name in self.some(("cpu", "memory"), 2)}:
+            resources["limits"] = limits
+        if self.one_in(4):
+            resources["limits"] = {**limits, _HUGE_2M: "8Mi"}
+        return resources
 
     def port(self) -> Json:
         """A container's port, on the host or not."""
         port: Json = {"containerPort": self.pick((80, 81))}
-        if not self.one_in(4):
-            port["hostPort"] = port["containerPort"] if self.one_in(2) else self.pick((80, 81))
+        if self.on_host:
+            if self.one_in(2):
+                port["hostPort"] = port["containerPort"]
+        elif not self.one_in(4):
+            port["hostPort"] = self.pick((80, 81))
         if self.one_in(3):
             port["hostIP"] = self.pick(("127.0.0.1", "10.0.0.1", "0.0.0.0"))  # noqa: S104
         if self.one_in(3):
@@ -566,7 +580,7 @@ class _Maker:
         if kind == "RequestedToCapacityRatio" or not self.one_in(3):
             strategy["resources"] = self.weighted()
         if kind == "RequestedToCapacityRatio":
-            points = sorted(self.draw(st.sets(_pick((0, 10, 33, 50, 90, 100)), min_size=1, max_size=4)))
+            points = sorted(self.some((0, 10, 33, 50, 90, 100), 4, 1))
             shape = [{"utilization": u, "score": self.pick((0, 10, 3, 7, 1))} for u in points]
             strategy["requestedToCapacityRatio"] = {"shape": shape}
         args["scoringStrategy"] = strategy
@@ -578,11 +592,7 @@ class _Maker:
 
     def weighted(self, *, balanced: bool = False) -> list[Json]:
         """Resources with weights, each once."""
-        names = self.draw(
-            st.lists(
-                _pick(("cpu", "memory", _GPU, "ephemeral-storage", _NIC)), min_size=1, max_size=4, unique=True
-            )
-        )
+        names = self.some(("cpu", "memory", _GPU, "ephemeral-storage", _NIC), 4, 1)
         return [{"name": name, "weight": 1 if balanced else self.pick((1, 2, 3, 100))} for name in names]
 
 
@@ -621,18 +631,15 @@ def _guards(budget: Json, pod: Json) -> bool:
     return True
 
 
-_MIXES: Final = st.sets(_pick([theme for theme in THEMES if theme != "mixed"]), min_size=2, max_size=4).map(
-    frozenset
-)
+_UNMIXED: Final = tuple(theme for theme in THEMES if theme != "mixed")
 
 
-@st.composite
-def cases(draw: Draw[Any], themes: Sequence[str] = THEMES) -> Json:
-    """A decision case about one of the themes."""
-    theme = draw(_pick(themes))
-    about = draw(_MIXES) if theme == "mixed" else frozenset((theme,))
-    maker = _Maker(draw, about)
-    names = [f"n{i}" for i in maker.times(6, 1)]
+def _case(choose: Choose, themes: Sequence[str]) -> Json:
+    theme = themes[choose(len(themes))]
+    maker = _Maker(choose, frozenset((theme,)))
+    if theme == "mixed":
+        maker.themes = frozenset(maker.some(_UNMIXED, 4, 2))
+    names = [f"n{i}" for i in maker.times(3 if maker.evicting else 6, 1)]
     if maker.one_in(3):
         names.reverse()  # the order in which nodes are listed is not that of their names
     maker.node_names = names
@@ -656,3 +663,17 @@ def cases(draw: Draw[Any], themes: Sequence[str] = THEMES) -> Json:
     if maker.evicting and (mode := maker.pick(("nominate", "evict", "none"))) != "nominate":
         case["preempt"] = mode
     return case
+
+
+_BELOW: Final = {n: st.integers(0, n - 1) for n in range(1, 24)}
+
+
+@st.composite
+def cases(draw: st.DrawFn, themes: Sequence[str] = THEMES) -> Json:
+    """A decision case about one of the themes, chosen by Hypothesis."""
+    return _case(lambda n: draw(_BELOW[n]), themes)
+
+
+def random_case(rng: random.Random, themes: Sequence[str] = THEMES) -> Json:
+    """A decision case about one of the themes, chosen at random."""
+    return _case(lambda n: int(rng.random() * n), themes)

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from moorage.adapters.kube.client import KubeClient
-from moorage.core.model.events import BindFailed, BindSucceeded, Event
-from moorage.core.model.instructions import Instruction, Placement, Record, SetCondition
+from moorage.core.model.events import BindFailed, BindSucceeded, Event, EvictionFinished
+from moorage.core.model.instructions import Evict, Instruction, Placement, Record, SetCondition
 from moorage.core.model.pod import Pod, PodRef, PodSpec
 from moorage.core.model.resources import Requests
 from moorage.runtime.ports import PodReadError
@@ -112,6 +112,18 @@ class FakeBinder:
         if isinstance(answer, Exception):
             raise answer
         return answer or BindSucceeded(placement.ref, placement.node_name)
+
+
+class FakeEvictor:
+    """Notes the evictions and answers each with ``error``."""
+
+    def __init__(self, error: str = "") -> None:
+        self.evictions: list[Evict] = []
+        self.error = error
+
+    async def evict(self, eviction: Evict) -> EvictionFinished:
+        self.evictions.append(eviction)
+        return EvictionFinished(eviction.preemptor, self.error)
 
 
 class FakeStatus:

@@ -260,9 +260,7 @@ def affinity_names(plugin: Any, pod: Pod) -> Rejection | frozenset[str] | None:
     names: frozenset[str] = frozenset()
     for term in affinity.terms:
         sets = [
-            frozenset(r.values)
-            for r in term.fields
-            if r.key == "metadata.name" and r.operator is Operator.IN
+            frozenset(r.values) for r in term.fields if r.key == "metadata.name" and r.operator is Operator.IN
         ]
         if not sets:
             return None
@@ -289,7 +287,9 @@ def preferred(plugin: Any, pod: Pod, node: Node, cluster: Cluster) -> int:
 def untolerated(pod: Pod, node: Node, effects: Sequence[str]) -> list[Taint]:
     """Taints of these effects that no toleration covers."""
     return [
-        t for t in node.taints if t.effect in effects and not any(tolerates(o, t) for o in pod.spec.tolerations)
+        t
+        for t in node.taints
+        if t.effect in effects and not any(tolerates(o, t) for o in pod.spec.tolerations)
     ]
 
 

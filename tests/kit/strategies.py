@@ -18,12 +18,21 @@ from moorage.core.model.node import Node
 from moorage.core.model.pod import HostPort, Pod, PodSpec
 from moorage.core.model.resources import CPU, EPHEMERAL_STORAGE, MAX_AMOUNT, MEMORY, PODS, Requests
 from moorage.core.model.selector import NodeSelector, NodeSelectorTerm, Operator, PreferredTerm, Requirement
-from moorage.core.model.taint import NO_EXECUTE, NO_SCHEDULE, PREFER_NO_SCHEDULE, UNSCHEDULABLE_KEY, Taint, Toleration
+from moorage.core.model.taint import (
+    NO_EXECUTE,
+    NO_SCHEDULE,
+    PREFER_NO_SCHEDULE,
+    UNSCHEDULABLE_KEY,
+    Taint,
+    Toleration,
+)
 from moorage.core.snapshot.snapshot import Snapshot
 from tests.kit.models import GI, MI, make_pod, requests_of
 
 _CHECKS = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
-settings.register_profile("dev", max_examples=25, stateful_step_count=30, deadline=None, suppress_health_check=_CHECKS)
+settings.register_profile(
+    "dev", max_examples=25, stateful_step_count=30, deadline=None, suppress_health_check=_CHECKS
+)
 settings.register_profile("ci", settings.get_profile("dev"), derandomize=True, print_blob=True)
 settings.register_profile("hunt", settings.get_profile("dev"), max_examples=3000, stateful_step_count=60)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "dev"))
@@ -189,7 +198,12 @@ def build(cluster: Cluster, *, order: Sequence[int] | None = None, holes: Sequen
     fillers = []
     for place, index in enumerate(chosen):
         if place in holes:
-            filler = Node(f"hole-{place}", allocatable={CPU: 7, PODS: 7}, taints=(Taint("hole"),), labels={"zone": "hole"})
+            filler = Node(
+                f"hole-{place}",
+                allocatable={CPU: 7, PODS: 7},
+                taints=(Taint("hole"),),
+                labels={"zone": "hole"},
+            )
             cache.apply_node(filler)
             cache.add(make_pod(f"in-{filler.name}", node=filler.name, cpu=3, ports=[80]))
             fillers.append(filler.name)

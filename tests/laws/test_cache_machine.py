@@ -86,7 +86,11 @@ class CacheMachine(RuleBasedStateMachine):
         self.number += 1
         return make_pod(f"p{self.number}", requests=spec_requests, ports=ports, node=node)
 
-    @rule(asked=requests(), ports=st.lists(host_ports, max_size=2), node=st.sampled_from((*NODE_NAMES, "unseen")))
+    @rule(
+        asked=requests(),
+        ports=st.lists(host_ports, max_size=2),
+        node=st.sampled_from((*NODE_NAMES, "unseen")),
+    )
     def assume(self, asked, ports, node):
         pod = self._new_pod(asked, ports)
         target = self.transaction or self.cache
@@ -97,7 +101,11 @@ class CacheMachine(RuleBasedStateMachine):
             self.cache.assume(pod, node)
 
     @precondition(lambda self: self.transaction is None)
-    @rule(asked=requests(), ports=st.lists(host_ports, max_size=2), node=st.sampled_from((*NODE_NAMES, "unseen")))
+    @rule(
+        asked=requests(),
+        ports=st.lists(host_ports, max_size=2),
+        node=st.sampled_from((*NODE_NAMES, "unseen")),
+    )
     def add_unknown(self, asked, ports, node):
         pod = self._new_pod(asked, ports, node)
         assert self.cache.add(pod) is None
@@ -191,7 +199,9 @@ class CacheMachine(RuleBasedStateMachine):
         rows = np.flatnonzero(new.feasible)
         told_kept: dict[str, list[int]] = {}
         told_new: dict[str, list[int]] = {}
-        score_nodes(self.runner, pod, kept, rows, lambda name, scores: told_kept.update({name: scores.tolist()}))
+        score_nodes(
+            self.runner, pod, kept, rows, lambda name, scores: told_kept.update({name: scores.tolist()})
+        )
         score_nodes(fresh, pod, new, rows, lambda name, scores: told_new.update({name: scores.tolist()}))
         assert told_new == told_kept
 
@@ -206,7 +216,11 @@ class CacheMachine(RuleBasedStateMachine):
             for term in selector.terms:
                 assert term.matches(name, node.labels) == bool(snapshot.term_mask(term)[row])
 
-    @rule(ports=st.lists(host_ports, max_size=2), key=st.sampled_from(LABEL_KEYS), image=st.sampled_from(sorted(IMAGE_SIZES)))
+    @rule(
+        ports=st.lists(host_ports, max_size=2),
+        key=st.sampled_from(LABEL_KEYS),
+        image=st.sampled_from(sorted(IMAGE_SIZES)),
+    )
     def look_up(self, ports, key, image):
         snapshot, rebuilt = self.cache.snapshot, self.rebuilt()
         present, size = snapshot.images.column(image, snapshot.nodes, snapshot.capacity)
@@ -282,7 +296,11 @@ class CacheMachine(RuleBasedStateMachine):
         snapshot = self.cache.snapshot
         assert snapshot.node_count == 0
         assert snapshot.host_ports._taken == {}
-        for column in (*snapshot._allocatable.values(), *snapshot._requested.values(), snapshot.scoring_memory):
+        for column in (
+            *snapshot._allocatable.values(),
+            *snapshot._requested.values(),
+            snapshot.scoring_memory,
+        ):
             assert not column.values.any()
             assert column._exact == {}
 

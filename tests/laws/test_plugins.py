@@ -37,7 +37,9 @@ PLUGINS = {
     ),
     "NodeResourcesFit-falling": NodeResourcesFit(
         ScoringStrategy(
-            StrategyType.REQUESTED_TO_CAPACITY_RATIO, (Weighted(CPU), Weighted(HUGE_PAGES, 4)), ((10, 10), (90, 0))
+            StrategyType.REQUESTED_TO_CAPACITY_RATIO,
+            (Weighted(CPU), Weighted(HUGE_PAGES, 4)),
+            ((10, 10), (90, 0)),
         )
     ),
     "NodeResourcesBalancedAllocation-4": NodeResourcesBalancedAllocation(_RESOURCES),
@@ -45,7 +47,9 @@ PLUGINS = {
 }
 
 
-@pytest.mark.parametrize("plugin", [name for name, p in PLUGINS.items() if isinstance(p, FilterPlugin | ScorePlugin)])
+@pytest.mark.parametrize(
+    "plugin", [name for name, p in PLUGINS.items() if isinstance(p, FilterPlugin | ScorePlugin)]
+)
 @given(cluster=clusters(), spec=specs())
 def test_laws(plugin, cluster, spec):
     """All checks on each example, since making examples costs more than the checks do; the note names the one that fails."""

@@ -37,7 +37,9 @@ WAKES = {
     },
 }
 SPECS = {
-    (name, priority): make_spec(scheduler_name=name, priority=priority) for name in WAKES for priority in (0, 0.5, 5)
+    (name, priority): make_spec(scheduler_name=name, priority=priority)
+    for name in WAKES
+    for priority in (0, 0.5, 5)
 }
 EVENTS = [
     ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, make_pod("gone", node="x"), None),
@@ -88,7 +90,9 @@ class QueueMachine(RuleBasedStateMachine):
         if not m.rejectors:
             return True
         return any(
-            w.resource is event.resource and w.action & event.action and (w.hint is None or w.hint(m.pod, event))
+            w.resource is event.resource
+            and w.action & event.action
+            and (w.hint is None or w.hint(m.pod, event))
             for name in m.rejectors
             for w in WAKES[m.pod.spec.scheduler_name].get(name, ())
         )
@@ -260,7 +264,8 @@ class QueueMachine(RuleBasedStateMachine):
     def it_knows_whether_there_is_something_to_do(self):
         places = {m.place for m in self.model.values()}
         early = any(
-            m.place is Place.BACKOFF and (not m.from_error or m.backoff_until <= self.now) for m in self.model.values()
+            m.place is Place.BACKOFF and (not m.from_error or m.backoff_until <= self.now)
+            for m in self.model.values()
         )
         assert (Place.ACTIVE in places or early) == self.queue.ready(self.now)
         ends = [m.backoff_until for m in self.model.values() if m.place is Place.BACKOFF]

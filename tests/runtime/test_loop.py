@@ -6,9 +6,10 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from moorage.core.model.events import BindSucceeded, NodeGone, PodFetched
+from moorage.core.model.events import BindSucceeded, EvictionFinished, NodeGone, PodFetched
 from moorage.core.model.instructions import (
     Bind,
+    Evict,
     FetchPod,
     Placement,
     Record,
@@ -20,6 +21,7 @@ from tests.kit.fakes import (
     FakeBinder,
     FakeClock,
     FakeEngine,
+    FakeEvictor,
     FakeMeter,
     FakeReader,
     FakeRecorder,
@@ -38,11 +40,12 @@ class Rig:
     def __init__(self, **options):
         self.engine, self.clock, self.meter = FakeEngine(), FakeClock(), FakeMeter()
         self.binder, self.status, self.recorder = FakeBinder(), FakeStatus(), FakeRecorder()
-        self.reader = FakeReader()
+        self.reader, self.evictor = FakeReader(), FakeEvictor()
         self.allowed = True
         self.loop = SchedulingLoop(
             self.engine,
             binder=self.binder,
+            evictor=self.evictor,
             status=self.status,
             recorder=self.recorder,
             reader=self.reader,
@@ -88,6 +91,17 @@ async def test_each_instruction_goes_to_its_port():
     assert rig.recorder.records == [record]
     assert condition in rig.status.calls
     assert [len(c) for c in rig.meter.cycles] == [2, 1]
+
+
+async def test_what_came_of_an_eviction_returns_as_an_event():
+    rig = Rig()
+    rig.evictor.error = "no way"
+    eviction = Evict(ONE.ref, "moorage", "n", (TWO.ref,))
+    rig.engine.script.append([eviction])
+    async with rig.running():
+        await rig.until(lambda: rig.engine.handled)
+    assert rig.evictor.evictions == [eviction]
+    assert rig.engine.handled == [EvictionFinished(ONE.ref, "no way")]
 
 
 async def test_decisions_go_on_while_a_bind_waits():

@@ -146,6 +146,8 @@ class _Run:
             self._preempt(pod, decision.preemption.node, decision.preemption.victims, evict=preempt == EVICT)
             if preempt == EVICT:
                 result["retry"] = self._result(uid, NONE)
+        elif preempt != NONE and decision.clears_nomination and pod.nominated_node:
+            self._nominate(pod, "")
         return result
 
     def _place(self, pod: Pod, node_name: str) -> None:

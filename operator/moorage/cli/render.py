@@ -9,7 +9,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import click
 import orjson
@@ -21,13 +21,11 @@ from rich.text import Text
 
 from moorage.adapters.kube.validate import Problem
 from moorage.cli.cases import show as show_decision
+from moorage.cli.simulate import Simulation, next_best
 from moorage.core.model.decision import Decision
 from moorage.core.model.node import Node
 from moorage.core.model.pod import Pod
 from moorage.core.model.resources import CPU, EPHEMERAL_STORAGE, MEMORY, PODS
-
-if TYPE_CHECKING:
-    from moorage.cli.simulate import Simulation
 
 WIDTH: Final = 100
 _BYTES: Final = (MEMORY, EPHEMERAL_STORAGE)
@@ -130,12 +128,6 @@ def _placements(placed: Sequence[tuple[Pod, Decision]]) -> Table:
             pod.key, decision.chosen, "" if score is None else str(score), runner_up, why(decision, pod)
         )
     return table
-
-
-def next_best(decision: Decision) -> str | None:
-    """The feasible node with the highest score besides the chosen one, the first by name."""
-    others = [node for node in decision.scores if node != decision.chosen]
-    return min(others, key=lambda node: (-decision.scores[node]["total"], node), default=None)
 
 
 def why(decision: Decision, pod: Pod) -> str:

@@ -100,9 +100,13 @@ def run(
     scheduler_names: Sequence[str] = (),
     *,
     node_ready_guard: bool = False,
+    brief: bool = False,
     advance: Callable[[int, int], None] = lambda done, total: None,
 ) -> Simulation:
-    """Place the waiting pods one after the other; ``advance`` is told how far it is."""
+    """Place the waiting pods one after the other.
+
+    With ``brief``, records are reduced to what a table shows.  ``advance`` is told how far it is.
+    """
     wanted = [p for p in cluster.waiting if not scheduler_names or p.spec.scheduler_name in scheduler_names]
     queue = sorted((pod for pod in wanted if not pod.deleting), key=lambda pod: (-pod.priority, pod.created))
     names = sorted({pod.spec.scheduler_name for pod in queue}) or [default_profile().scheduler_name]
@@ -115,9 +119,22 @@ def run(
     for count, pod in enumerate(queue):
         advance(count, len(queue))
         decision = engine.evaluate(pod, now)
-        tried.append((pod, decision))
+        tried.append((pod, _brief(decision) if brief else decision))
         if decision.chosen is not None:
             placed = replace(pod, node_name=decision.chosen, nominated_node="", started=now)
             engine.handle(PodBound(placed), now)
             bound.append(placed)
     return Simulation(tried, cluster.nodes, bound, len(cluster.waiting) - len(wanted))
+
+
+def next_best(decision: Decision) -> str | None:
+    """The feasible node with the highest score besides the chosen one, the first by name."""
+    others = [node for node in decision.scores if node != decision.chosen]
+    return min(others, key=lambda node: (-decision.scores[node]["total"], node), default=None)
+
+
+def _brief(decision: Decision) -> Decision:
+    """What a table shows of a decision; with thousands of nodes, full records would take megabytes a pod."""
+    shown = (decision.chosen, next_best(decision))
+    scores = {node: decision.scores[node] for node in shown if node in decision.scores}
+    return replace(decision, feasible=(), filtered={}, scores=scores)

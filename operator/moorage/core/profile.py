@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from moorage.core.framework.interface import FilterPlugin, Plugin, PreEnqueuePlugin, QueueSortPlugin
@@ -66,6 +66,9 @@ class Profile:
         return self.weights.get(name, 1)
 
 
-def default_profile(scheduler_name: str = DEFAULT_SCHEDULER_NAME) -> Profile:
-    """Every registered plugin with kube-scheduler's default weights."""
-    return Profile(scheduler_name, tuple(make() for make in REGISTRY.values()), DEFAULT_WEIGHTS)
+def default_profile(
+    scheduler_name: str = DEFAULT_SCHEDULER_NAME, *, without: Collection[str] = ()
+) -> Profile:
+    """Every registered plugin, but for those named, with kube-scheduler's default weights."""
+    plugins = tuple(make() for name, make in REGISTRY.items() if name not in without)
+    return Profile(scheduler_name, plugins, DEFAULT_WEIGHTS)

@@ -15,13 +15,22 @@ from collections import deque
 from collections.abc import Callable, Iterable
 
 from moorage.core.model.events import Event, PodFetched
-from moorage.core.model.instructions import Attempted, Bind, FetchPod, Instruction, Record, SetCondition
+from moorage.core.model.instructions import (
+    Attempted,
+    Bind,
+    Evict,
+    FetchPod,
+    Instruction,
+    Record,
+    SetCondition,
+)
 from moorage.core.model.pod import PodRef
 from moorage.runtime.binding_cycle import BindingCycle
 from moorage.runtime.ports import (
     Binder,
     Clock,
     Engine,
+    Evictor,
     Meter,
     PodReader,
     PodReadError,
@@ -48,6 +57,7 @@ class SchedulingLoop:
         engine: Engine,
         *,
         binder: Binder,
+        evictor: Evictor,
         status: StatusWriter,
         recorder: Recorder,
         reader: PodReader,
@@ -59,6 +69,7 @@ class SchedulingLoop:
         grace: float = 10.0,
     ) -> None:
         self._engine = engine
+        self._evictor = evictor
         self._status = status
         self._recorder = recorder
         self._reader = reader
@@ -79,6 +90,7 @@ class SchedulingLoop:
         self._taken = 0  # events handled since the start
         self._barrier: int | None = None  # events to be handled before the first step; None: not allowed to
         self._work = asyncio.Event()
+        self._evictions: set[asyncio.Task[None]] = set()
         self._reads: dict[PodRef, asyncio.Task[None]] = {}
         self._read_slots = asyncio.Semaphore(_READS_AT_ONCE)
         self._stopping = False
@@ -118,8 +130,8 @@ class SchedulingLoop:
                         await self._rest()
                 await self.binding.drain(self._grace)
                 self._conclude()
-                for read in self._reads.values():
-                    read.cancel()
+                for task in (*self._reads.values(), *self._evictions):
+                    task.cancel()
         except BaseExceptionGroup as group:
             # Only one task can be the first to fail; what its end tore down is no news.
             raise group.exceptions[0] from None
@@ -183,6 +195,10 @@ class SchedulingLoop:
                     self._status.set_condition(instruction)
                 case FetchPod():
                     self._fetch(instruction.ref, tasks)
+                case Evict():
+                    eviction = tasks.create_task(self._evict(instruction), name="evicting")
+                    self._evictions.add(eviction)
+                    eviction.add_done_callback(self._evictions.discard)
                 case Attempted():
                     pass  # the meter's business
 
@@ -223,6 +239,9 @@ class SchedulingLoop:
             else:
                 self.submit(PodFetched(ref, pod))
                 return
+
+    async def _evict(self, eviction: Evict) -> None:
+        self.submit(await self._evictor.evict(eviction))
 
     def _conclude(self) -> None:
         """Record how the last binds ended.  What the engine may still decide here is not carried out."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
-from moorage.core.model.events import BindFailed, BindSucceeded, Event
-from moorage.core.model.instructions import Instruction, Placement, Record, SetCondition
+from moorage.core.model.events import BindFailed, BindSucceeded, Event, EvictionFinished
+from moorage.core.model.instructions import Evict, Instruction, Placement, Record, SetCondition
 from moorage.core.model.pod import Pod, PodRef
 
 
@@ -65,6 +65,17 @@ class Binder(Protocol):
         ``last_look``, which returns None or the reason why the node is no longer fit (a
         BindFailed of kind STALE follows, and nothing is sent).  An ambiguous answer (lost, 409) is
         settled by reading the live pod.  Never raises for anything the API server can do.
+        """
+        ...
+
+
+class Evictor(Protocol):
+    """Makes room for a preemptor."""
+
+    async def evict(self, eviction: Evict) -> EvictionFinished:
+        """Ask every victim to go, if the preemptor still waits for a node.
+
+        Never raises for anything the API server can do; what went wrong is in the answer.
         """
         ...
 

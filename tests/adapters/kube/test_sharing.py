@@ -8,7 +8,7 @@ from moorage.adapters.kube.sharing import Recent, Sharing
 
 @given(st.integers(1, 5), st.lists(st.integers(0, 20), max_size=60))
 def test_the_most_recent_are_kept_and_never_more_than_twice_the_capacity(capacity, keys):
-    recent = Recent(capacity)
+    recent: Recent[int, str] = Recent(capacity)
     for number, key in enumerate(keys):
         if recent.get(key) is None:
             recent.put(key, f"value {key}")

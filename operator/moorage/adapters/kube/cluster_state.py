@@ -1,19 +1,29 @@
-"""The reflectors that feed the engine: nodes, and the pods that are on them."""
+"""The reflectors that feed the engine: nodes, the pods that are on them, and what guards those pods."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from moorage.adapters.kube.client import KubeClient
 from moorage.adapters.kube.convert import Converter
 from moorage.adapters.kube.errors import KubeError
 from moorage.adapters.kube.watch import Pace, Reflector, Target, Trouble
-from moorage.core.model.events import Event, NodeApplied, NodeGone, PodBound, PodGone
+from moorage.core.model.events import (
+    BudgetApplied,
+    BudgetGone,
+    Event,
+    NodeApplied,
+    NodeGone,
+    PodBound,
+    PodGone,
+)
 from moorage.core.model.pod import PodRef
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 #: Finished pods hold nothing, and their end arrives as a DELETED of this selector.
 _BOUND = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"
@@ -43,42 +53,49 @@ class ClusterState:
         *,
         on_synced: Callable[[], None],
         meter: StreamMeter,
+        budgets: bool = True,
         pace: Pace | None = None,
     ) -> None:
         self._converter = converter
         self._submit = submit
         self._on_synced = on_synced
         self._meter = meter
-        self.nodes: Reflector[str] = Reflector(
-            client,
-            Target("/api/v1/nodes"),
-            apply=self._node_applied,
-            delete=lambda name: submit(NodeGone(name)),
-            on_synced=lambda: self._synced("nodes"),
-            on_malformed=lambda key, error: self._malformed("nodes", key, error),
-            on_trouble=lambda trouble, error: self._trouble("nodes", trouble, error),
-            pace=pace,
+        self._client = client
+        self._pace = pace
+        #: The reflectors by the resource they watch.
+        self.reflectors: dict[str, Reflector[Any]] = {}
+        self._follow(
+            "nodes", Target("/api/v1/nodes"), self._node_applied, lambda name: submit(NodeGone(name))
         )
-        self.pods: Reflector[PodRef] = Reflector(
-            client,
-            Target("/api/v1/pods", _BOUND),
-            apply=self._pod_applied,
-            delete=lambda ref: submit(PodGone(ref)),
-            on_synced=lambda: self._synced("pods"),
-            on_malformed=lambda key, error: self._malformed("pods", key, error),
-            on_trouble=lambda trouble, error: self._trouble("pods", trouble, error),
-            pace=pace,
+        self._follow(
+            "pods", Target("/api/v1/pods", _BOUND), self._pod_applied, lambda ref: submit(PodGone(ref))
         )
+        if budgets:
+            self._follow(
+                "poddisruptionbudgets",
+                Target("/apis/policy/v1/poddisruptionbudgets"),
+                self._budget_applied,
+                lambda key: submit(BudgetGone(*key)),
+            )
 
-    @property
-    def reflectors(self) -> dict[str, Reflector[Any]]:
-        """The reflectors by the resource they watch."""
-        return {"nodes": self.nodes, "pods": self.pods}
+    def _follow(
+        self, resource: str, target: Target, apply: Callable[[dict[str, Any]], T], delete: Callable[[T], None]
+    ) -> None:
+        self.reflectors[resource] = Reflector(
+            self._client,
+            target,
+            apply=apply,
+            delete=delete,
+            on_synced=lambda: self._synced(resource),
+            on_malformed=lambda key, error: self._malformed(resource, key, error),
+            on_trouble=lambda trouble, error: self._trouble(resource, trouble, error),
+            pace=self._pace,
+        )
 
     @property
     def synced(self) -> bool:
         """Whether every list has been complete once."""
-        return self.nodes.synced and self.pods.synced
+        return all(reflector.synced for reflector in self.reflectors.values())
 
     async def refresh(self) -> None:
         """Return when all that was true at this call is submitted.  Raises ``KubeError``."""
@@ -101,6 +118,11 @@ class ClusterState:
         pod = self._converter.pod(obj)
         self._submit(PodBound(pod))
         return pod.ref
+
+    def _budget_applied(self, obj: dict[str, Any]) -> tuple[str, str]:
+        budget = self._converter.budget(obj)
+        self._submit(BudgetApplied(budget))
+        return budget.namespace, budget.name
 
     def _synced(self, resource: str) -> None:
         logger.info("Synced: %d %s", len(self.reflectors[resource]), resource)

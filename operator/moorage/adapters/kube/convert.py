@@ -28,7 +28,7 @@ from moorage.core.model.pod import OwnerRef, Pod, PodSpec
 from moorage.core.model.resources import Requests
 from moorage.core.model.taint import Taint
 
-_FINISHED: Final = frozenset({"Succeeded", "Failed"})
+_FINISHED: Final = ("Succeeded", "Failed")
 _NO_CONDITION: Final = ("", "", "")
 _SCHEDULED, _DISRUPTED = "PodScheduled", "DisruptionTarget"
 
@@ -90,8 +90,8 @@ class Converter:
             scheduled_condition=self._scheduled(conditions, reader),
         )
         if reader.problems:
-            invalid = (*spec.invalid, *_lines(reader))
-            pod = replace(pod, spec=replace(spec, invalid=invalid))
+            invalid = dict.fromkeys((*spec.invalid, *_lines(reader)))
+            pod = replace(pod, spec=replace(spec, invalid=tuple(invalid)))
         return pod
 
     def node(self, obj: Mapping[str, Any]) -> Node:

@@ -39,10 +39,12 @@ class Leadership:
         refresh: Callable[[], Awaitable[None]],
         wake: Callable[[], None],
         on_lost: Callable[[LeaseLost], None],
+        retry: float = 1.0,
     ) -> None:
         self._refresh = refresh
         self._wake = wake
         self._on_lost = on_lost
+        self._retry = retry
         self._known = asyncio.Event()  # who holds the lease
         self._led = asyncio.Event()  # we have begun to lead
         self._listing = False  # the first lists have begun
@@ -113,7 +115,7 @@ class Leadership:
                 await self._refresh()
             except KubeError as error:
                 logger.warning("The cluster's state cannot be refreshed yet: %s", error)
-                await asyncio.sleep(1.0)
+                await asyncio.sleep(self._retry)
             else:
                 self._fresh = self.holds()
                 self._wake()

@@ -55,6 +55,11 @@ PERMISSIONS: tuple[Permission, ...] = (
         "coordination.k8s.io", "leases", ("get", "create", "update"), "to agree which replica leads",
         Scope.LEASE_NAMESPACE,
     ),
+    Permission("", "pods", ("delete",), "to evict pods of lower priority", feature="preemption"),
+    Permission(
+        "policy", "poddisruptionbudgets", ("list", "watch"), "to spare pods that a budget guards",
+        feature="preemption",
+    ),
     Permission(
         "events.k8s.io", "events", ("create", "patch"), "to record Scheduled and FailedScheduling",
         feature="events",

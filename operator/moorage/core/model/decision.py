@@ -53,7 +53,8 @@ class Decision:
     skip are absent.  ``best`` are all nodes with the highest total; ``chosen`` is the first of them by
     name, or the nominated node when it still fits, or None.  ``message`` is the text of the
     PodScheduled condition, empty for a pod that can be placed or is gated.  ``error`` is set instead
-    when the cycle failed for a reason that is not the cluster's state.
+    when the cycle failed for a reason that is not the cluster's state.  ``clears_nomination`` tells that the
+    node promised to the pod before will not do any more.
     """
 
     ref: PodRef
@@ -66,4 +67,5 @@ class Decision:
     chosen: str | None = None
     message: str = ""
     preemption: Preemption | None = None
+    clears_nomination: bool = False
     error: str = ""

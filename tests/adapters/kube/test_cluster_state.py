@@ -1,0 +1,114 @@
+"""The reflectors' objects as the engine's events."""
+
+import asyncio
+from contextlib import asynccontextmanager
+
+import pytest
+
+from moorage.adapters.kube.cluster_state import ClusterState
+from moorage.adapters.kube.convert import Converter
+from moorage.adapters.kube.watch import Pace
+from moorage.core.model.events import Event, NodeApplied, NodeGone, PodBound, PodGone
+from moorage.core.model.pod import PodRef
+from tests.kit.fake_api import FakeApi
+
+NODES, PODS = "/api/v1/nodes", "/api/v1/pods"
+
+
+class Rig:
+    def __init__(self, api):
+        self.events: list[Event] = []
+        self.malformed: list[str] = []
+        self.synced = asyncio.Event()
+        self.state = ClusterState(
+            api.client(),
+            Converter(),
+            self.events.append,
+            on_synced=self.synced.set,
+            meter=self,
+            pace=Pace(first_delay=0.01, longest_delay=0.05),
+        )
+
+    def object_malformed(self, resource):
+        self.malformed.append(resource)
+
+    @asynccontextmanager
+    async def running(self):
+        tasks = [asyncio.create_task(r.run()) for r in self.state.reflectors.values()]
+        try:
+            yield
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def until(self, condition):
+        async with asyncio.timeout(5):
+            while not condition():
+                await asyncio.sleep(0.005)
+
+
+def pod(name, node="n", phase="Pending"):
+    meta = {"name": name, "namespace": "default", "uid": f"uid-{name}"}
+    spec = {"nodeName": node, "schedulerName": "other", "containers": [{"name": "c"}]}
+    return {"metadata": meta, "spec": spec, "status": {"phase": phase}}
+
+
+@pytest.fixture
+async def api():
+    async with FakeApi() as api:
+        yield api
+
+
+async def test_nodes_and_bound_pods_come_and_go(api):
+    api.put(NODES, {"metadata": {"name": "n"}})
+    api.put(PODS, pod("bound"))
+    api.put(PODS, pod("pending", node=""))
+    rig = Rig(api)
+    async with rig.running():
+        await rig.synced.wait()
+        assert rig.state.synced
+        assert [type(e) for e in sorted(rig.events, key=str)] == [NodeApplied, PodBound]
+        rig.events.clear()
+        api.put(PODS, pod("bound", phase="Succeeded"))
+        await rig.until(lambda: rig.events)
+        assert rig.events == [PodGone(PodRef("default", "bound", "uid-bound"))]
+        api.remove(NODES, "n")
+        await rig.until(lambda: len(rig.events) == 2)
+        assert rig.events[1] == NodeGone("n")
+    assert rig.malformed == []
+
+
+async def test_an_object_that_makes_no_sense_is_counted_and_left_out(api):
+    api.put(PODS, pod("bad") | {"metadata": {"name": "bad", "namespace": "default", "uid": 7}})
+    api.put(PODS, pod("good"))
+    rig = Rig(api)
+    async with rig.running():
+        await rig.synced.wait()
+        await rig.until(lambda: rig.events)
+    assert [e.pod.name for e in rig.events if isinstance(e, PodBound)] == ["good"]
+    assert rig.malformed == ["pods"]
+
+
+async def test_a_refresh_returns_when_all_is_submitted(api):
+    rig = Rig(api)
+    async with rig.running():
+        await rig.synced.wait()
+        api.put(NODES, {"metadata": {"name": "late"}})
+        refresh = asyncio.create_task(rig.state.refresh())
+        while not refresh.done():
+            await asyncio.sleep(0.01)
+            api.bookmark()
+        await refresh
+        assert any(isinstance(e, NodeApplied) and e.node.name == "late" for e in rig.events)
+
+
+async def test_a_reflector_that_has_stopped_without_knowing_is_noticed(api, monkeypatch):
+    rig = Rig(api)
+    async with rig.running():
+        await rig.synced.wait()
+        assert rig.state.stuck() is None
+        rig.state.reflectors["nodes"].last_activity -= 1000
+        trouble = rig.state.stuck()
+        assert trouble is not None
+        assert "nothing heard of nodes for 1000 s" in trouble

@@ -1,0 +1,299 @@
+"""Cases and their answers, in the protocol of the parity oracle."""
+
+import json
+import time
+
+import pytest
+
+from moorage.cli.cases import decide_case, read_case
+from tests.kit.builders import make_node, make_pod
+
+
+def case(*objects, pods=(), **more):
+    return {"id": 7, "objects": list(objects), "pods": list(pods), **more}
+
+
+def decide(*objects, pods=(), **more):
+    answer = decide_case(case(*objects, pods=pods, **more))
+    assert "error" not in answer, answer
+    assert json.loads(json.dumps(answer)) == answer
+    return answer["results"]
+
+
+def error(raw):
+    answer = decide_case(raw)
+    assert set(answer) <= {"id", "error", "warnings"}
+    return answer["error"]
+
+
+def small(name="a", cpu="1", **more):
+    return make_node(name, allocatable={"cpu": cpu, "memory": "1Gi"}, **more)
+
+
+# -- results -------------------------------------------------------------------------------------
+
+
+def test_a_placed_pod():
+    (result,) = decide(small("b", "4"), small("a", "4"), pods=[make_pod("p", cpu="1")])
+    assert list(result) == [
+        "pod", "feasible", "filtered", "prefilter", "scores", "best", "chosen", "message", "preemption",
+    ]  # fmt: skip
+    assert (result["pod"], result["feasible"], result["best"], result["chosen"]) == (
+        "default/p",
+        ["a", "b"],
+        ["a", "b"],
+        "a",
+    )
+    assert list(result["scores"]) == ["a", "b"]
+    total = result["scores"]["a"].pop("total")
+    assert total == sum(result["scores"]["a"].values()) > 0
+    assert (result["filtered"], result["prefilter"], result["message"], result["preemption"]) == (
+        {},
+        None,
+        "",
+        None,
+    )
+
+
+def test_a_pod_that_fits_nowhere():
+    tainted = make_node("b", taints=[{"key": "k", "effect": "NoSchedule"}])
+    (result,) = decide(small("a"), tainted, pods=[make_pod("p", cpu="2")])
+    assert (result["feasible"], result["best"], result["chosen"], result["scores"]) == ([], [], None, {})
+    assert result["filtered"]["b"] == {
+        "plugin": "TaintToleration",
+        "reasons": ["node(s) had untolerated taint(s)"],
+        "code": "UnschedulableAndUnresolvable",
+    }
+    assert result["message"].startswith(
+        "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) had untolerated taint(s)."
+    )
+
+
+def test_a_gated_pod_gets_preenqueue_and_nothing_else():
+    (result,) = decide(small(), pods=[make_pod("p", schedulingGates=[{"name": "g"}])])
+    assert result["preenqueue"]["plugin"] == "SchedulingGates"
+    assert (result["feasible"], result["filtered"], result["chosen"], result["message"]) == ([], {}, None, "")
+
+
+def test_a_pod_that_asks_for_what_is_not_supported():
+    (result,) = decide(small(), pods=[make_pod("p", resourceClaims=[{"name": "c"}])])
+    assert result["prefilter"]["plugin"] == "SupportedFeatures"
+    assert "resource claims" in result["message"]
+
+
+def test_pods_of_other_schedulers_are_left_alone_but_count_when_bound():
+    foreign = {"schedulerName": "someone-else"}
+    results = decide(
+        small(),
+        make_pod("b", cpu="1", node="a", **foreign),
+        pods=[
+            make_pod("mine", cpu="1"),
+            make_pod("theirs", **foreign),
+            make_pod("ours", schedulerName="moorage"),
+        ],
+    )
+    assert [result["chosen"] for result in results] == [None, None, "a"]
+    assert (
+        results[1]["error"]
+        == 'no profile for schedulerName "someone-else": kube-scheduler leaves this pod alone'
+    )
+    assert results[1]["message"] == ""
+
+
+def test_a_pod_that_is_being_deleted():
+    pod = make_pod("p", metadata={"deletionTimestamp": "2026-01-05T10:00:00Z"})
+    (result,) = decide(small(), pods=[pod])
+    assert result["error"] == "the pod is being deleted: kube-scheduler skips it"
+
+
+def test_a_nominated_pod_goes_where_it_was_promised():
+    (result,) = decide(small("a"), small("b"), pods=[make_pod("p", status={"nominatedNodeName": "b"})])
+    assert (result["chosen"], result["nominatedNodeFits"]) == ("b", True)
+
+
+def test_no_nodes_at_all():
+    (result,) = decide(pods=[make_pod("p")])
+    assert result["message"] == "no nodes available to schedule pods"
+
+
+# -- terse objects -------------------------------------------------------------------------------
+
+
+def test_terse_objects_are_completed():
+    results = decide(
+        {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {"name": "a"},
+            "status": {"capacity": {"cpu": 1, "pods": 9}},
+        },
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": "b"},
+            "spec": {"nodeName": "a", "containers": [{"resources": {"limits": {"cpu": "500m"}}}]},
+        },
+        pods=[
+            {"metadata": {"name": "p"}, "spec": {"containers": [{"resources": {"limits": {"cpu": "501m"}}}]}},
+            {"metadata": {"name": "q", "namespace": "n"}, "spec": {}},
+        ],
+    )
+    assert [(result["pod"], result["chosen"]) for result in results] == [("default/p", None), ("n/q", "a")]
+
+
+# -- what later pods see -------------------------------------------------------------------------
+
+
+def test_a_placed_pod_takes_room_from_the_next():
+    pods = [make_pod("p", cpu="600m"), make_pod("q", cpu="600m")]
+    assert [r["chosen"] for r in decide(small(), pods=pods)] == ["a", None]
+    assert [r["chosen"] for r in decide(small(), pods=pods, commit=False)] == ["a", "a"]
+
+
+def full(grace, **more):
+    """A node taken by a pod of low priority; an important pod; one that is less so."""
+    victim = make_pod("victim", cpu="1", node="a", priority=0, terminationGracePeriodSeconds=grace)
+    return case(
+        small(),
+        victim,
+        pods=[make_pod("boss", cpu="1", priority=10), make_pod("clerk", cpu="100m", priority=5)],
+        **more,
+    )
+
+
+def test_preemption_is_described():
+    boss = decide_case(full(30))["results"][0]
+    assert boss["preemption"] == {
+        "node": "a",
+        "victims": ["default/victim"],
+        "pdbViolations": 0,
+        "candidates": {"a": ["default/victim"]},
+    }
+    assert boss["chosen"] is None
+
+
+def test_nominate_promises_the_node_and_the_victim_lingers():
+    clerk = decide_case(full(30))["results"][1]
+    assert (clerk["feasible"], clerk["preemption"]) == ([], None)
+
+
+def test_nominate_with_no_grace_period_frees_the_node_for_the_pod_only():
+    raw = full(0)
+    raw["pods"].append(make_pod("boss-2", cpu="1", priority=20))
+    boss, clerk, other_boss = decide_case(raw)["results"]
+    assert boss["preemption"]["victims"] == ["default/victim"]
+    assert clerk["chosen"] is None  # the room is promised
+    assert other_boss["chosen"] == "a"  # to someone less important
+
+
+def test_a_lower_nomination_on_the_node_is_withdrawn():
+    waiting = make_pod("waiting", cpu="1", priority=5, status={"nominatedNodeName": "a"})
+    victim = make_pod("victim", cpu="1", node="a", priority=0, terminationGracePeriodSeconds=0)
+    pods = [make_pod("boss", cpu="600m", priority=10), make_pod("clerk", cpu="400m", priority=1)]
+    boss, clerk = decide_case(case(small(), victim, waiting, pods=pods))["results"]
+    assert boss["preemption"]["node"] == "a"
+    assert clerk["chosen"] == "a"  # next to what boss was promised; waiting's promise of all of it is void
+
+
+def test_evict_takes_the_victim_away_and_tries_again():
+    boss, clerk = decide_case(full(30, preempt="evict"))["results"]
+    assert boss["chosen"] is None
+    assert (boss["retry"]["chosen"], boss["retry"]["nominatedNodeFits"]) == ("a", True)
+    assert clerk["chosen"] is None
+
+
+@pytest.mark.parametrize("more", [{"preempt": "none"}, {"commit": False}])
+def test_without_effect_a_preemption_is_still_described(more):
+    boss, clerk = decide_case(full(30, **more))["results"]
+    assert boss["preemption"]["victims"] == clerk["preemption"]["victims"] == ["default/victim"]
+    assert "retry" not in boss
+
+
+def test_disruption_budgets_are_counted():
+    budget = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "b"},
+        "spec": {"selector": {"matchLabels": {"app": "x"}}},
+    }
+    victim = make_pod("victim", cpu="1", node="a", priority=0, labels={"app": "x"})
+    (boss,) = decide(small(), victim, budget, pods=[make_pod("boss", cpu="1", priority=10)])
+    assert boss["preemption"]["pdbViolations"] == 1
+
+
+# -- what is wrong -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"objects": {}}, "objects: must be a list, not an object"),
+        ({"pods": "p"}, "pods: must be a list, not a string"),
+        ({"commit": 1}, "commit: must be true or false, not a number (1)"),
+        ({"preempt": "maybe"}, "preempt: must be one of nominate, evict, none, not 'maybe'"),
+        ({"now": "noon"}, "now: must be an RFC 3339 time, not 'noon'"),
+        ({"seed": -1}, "seed: must be between 0 and 9223372036854775807, not -1"),
+        ({"pods": [make_pod(node="a")]}, "pods[0].spec.nodeName: is set already"),
+        ({"pods": [make_pod("p"), make_pod("p")]}, "pods[1].metadata.name: pod default/p is listed twice"),
+        ({"pods": [{"spec": {}}]}, "pods[0].metadata.name: is missing"),
+        ({"objects": [{"metadata": {}}]}, "objects[0].apiVersion: is missing; objects[0].kind: is missing"),
+        (
+            {"pods": [make_pod(cpu="-1")]},
+            "pods[0].spec.containers[0].resources.requests.cpu: must not be negative",
+        ),
+        (
+            {"objects": [{"kind": "List", "apiVersion": "v1", "items": [make_node(unschedulable=3)]}]},
+            "objects[0].items[0].spec.unschedulable: must be true or false",
+        ),
+        ({"config": {"extenders": [{}]}}, "config: extenders: is not supported"),
+    ],
+)
+def test_a_broken_case(more, message):
+    assert message in error(case(small()) | more)
+
+
+@pytest.mark.parametrize("raw", [None, 5, "x", [1]])
+def test_a_case_that_is_no_object(raw):
+    assert decide_case(raw) == {"id": None, "error": "a case must be a JSON object"}
+
+
+def test_null_is_as_good_as_absent():
+    raw = {
+        "id": None,
+        "objects": None,
+        "pods": None,
+        "config": None,
+        "commit": None,
+        "preempt": None,
+        "now": None,
+    }
+    assert decide_case(raw) == {"id": None, "results": []}
+
+
+@pytest.mark.parametrize("identity", [1, "x", None, {"a": [1]}, 1.5])
+def test_the_id_comes_back_as_it_was(identity):
+    assert decide_case({"id": identity})["id"] == identity
+    assert decide_case({"id": identity, "pods": 1})["id"] == identity
+
+
+def test_oddities_are_warnings():
+    answer = decide_case(
+        case(
+            {"kind": "Widget", "apiVersion": "example.com/v1"},
+            {"kind": "Node", "apiVersion": "v1", "metadata": {"name": "a"}},
+            pods=[],
+            colour="red",
+        )
+    )
+    assert answer["warnings"] == [
+        "unknown key 'colour' ignored",
+        "objects[0].kind: kind Widget of example.com/v1 is not known here; skipped",
+        "objects[1].status.allocatable: is missing, so no pod fits there",
+    ]
+    assert answer["results"] == []
+
+
+def test_now_is_the_clock_unless_given():
+    assert abs(read_case({}).now - time.time()) < 5
+    assert read_case({"now": "1970-01-01T01:00:00+01:00"}).now == 0.0
+    assert read_case({"now": "1970-01-01T00:01:00"}).now == 60.0

@@ -1,0 +1,155 @@
+"""Compares many cases and says what was exercised: `python -m tests.parity 2000` (see --help)."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import random
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from moorage.adapters.kube.convert import Converter
+from tests.controlplane.build import BuildError
+from tests.kit.clusters import THEMES, random_case
+from tests.parity import sides
+from tests.parity.build import build
+from tests.parity.compare import Difference
+from tests.parity.exercise import exercised
+from tests.parity.oracle import Case, Oracle
+from tests.parity.shrink import shrink
+
+FAILURES = Path(__file__).resolve().parents[2] / ".cache" / "parity"
+
+
+class Tally:
+    """What came of the cases so far."""
+
+    def __init__(self) -> None:
+        self.compared = 0
+        self.unsure = 0
+        self.exercised: Counter[str] = Counter()
+        self.disagreed: Counter[str] = Counter()
+        self.kinds: Counter[str] = Counter()
+        self.examples: dict[str, Case] = {}
+
+    def add(self, case: Case, answer: dict[str, Any], found: list[Difference]) -> None:
+        """Count one compared case; the shortest example of each kind of difference is kept."""
+        self.compared += 1
+        parts = exercised(answer)
+        self.exercised.update(parts)
+        if not found:
+            return
+        kind = found[0].kind
+        self.kinds[kind] += 1
+        self.disagreed.update(part for part in parts if any(part.split(" ")[0] in d.kind for d in found))
+        if kind not in self.examples or len(json.dumps(case)) < len(json.dumps(self.examples[kind])):
+            self.examples[kind] = case
+
+    def table(self) -> str:
+        """Plugin by plugin: how many cases exercised it, and in how many of them the two disagreed about it."""
+        rows = [(part, self.exercised[part], self.disagreed[part]) for part in sorted(self.exercised)]
+        width = max((len(part) for part, _, _ in rows), default=0)
+        lines = [f"{'':{width}}  exercised  disagreements"]
+        return "\n".join([*lines, *(f"{part:{width}}  {n:9}  {bad:13}" for part, n, bad in rows)])
+
+
+def main() -> int:
+    """The command; exit status 1 if there was a disagreement."""
+    arguments = _arguments()
+    try:
+        program = build()
+    except BuildError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    with Oracle(program, selfcheck=not arguments.fast) as oracle:
+        if arguments.replay:
+            return max(_replay(oracle, path) for path in arguments.replay)
+        return _run(oracle, arguments)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.parity", description=__doc__)
+    parser.add_argument("cases", type=int, nargs="?", default=2000, help="how many cases (default: 2000)")
+    parser.add_argument("--seed", type=int, help="repeats a run (default: a new one each time)")
+    parser.add_argument("--theme", action="append", choices=THEMES, help="only these themes; repeatable")
+    parser.add_argument("--fast", action="store_true", help="do not check the oracle against SchedulePod")
+    parser.add_argument("--no-shrink", action="store_true", help="show failing cases as they were made")
+    parser.add_argument("--replay", type=Path, nargs="+", metavar="FILE", help="compare saved cases instead")
+    return parser.parse_args()
+
+
+def _run(oracle: Oracle, arguments: argparse.Namespace) -> int:
+    seed = arguments.seed if arguments.seed is not None else random.SystemRandom().randrange(1 << 32)
+    print(f"Comparing {arguments.cases} cases, --seed {seed}", flush=True)
+    rng = random.Random(seed)
+    themes = tuple(arguments.theme or THEMES)
+    cases = (random_case(rng, themes) for _ in range(arguments.cases))
+    tally = Tally()
+    converter = Converter()
+    shown = time.monotonic()
+    for case, answer in sides.ask_all(oracle, cases):
+        try:
+            tally.add(case, answer, sides.differences(case, answer, converter))
+        except sides.OracleUnsure:
+            tally.unsure += 1
+        if time.monotonic() - shown > 10:
+            shown = time.monotonic()
+            print(f"  {tally.compared} compared, {sum(tally.kinds.values())} disagreements", flush=True)
+    for number, (kind, count) in enumerate(tally.kinds.most_common(), 1):
+        case = tally.examples[kind]
+        if not arguments.no_shrink:
+            case = shrink(case, lambda smaller, kind=kind: kind in _kinds(oracle, smaller))  # type: ignore[misc]
+        print(f"\n{number}. {kind}: {count} cases")
+        print(report(oracle, case))
+        print(f"saved as {save(case)}")
+    print(f"\n{tally.table()}\n")
+    print(
+        f"{tally.compared} cases compared, {sum(tally.kinds.values())} disagreements; "
+        f"{tally.unsure} left out, since the oracle was not sure of itself"
+    )
+    return 1 if tally.kinds else 0
+
+
+def _kinds(oracle: Oracle, case: Case) -> Iterator[str]:
+    """The kind of the first difference, if the case still makes sense to both sides."""
+    answer = oracle.ask(sides.for_oracle(case))
+    if answer.get("error") or answer.get("warnings"):
+        return
+    found = sides.differences(case, answer)
+    if found:
+        yield found[0].kind
+
+
+def report(oracle: Oracle, case: Case) -> str:
+    """The case as YAML, and how the two differ on it."""
+    answer = oracle.ask(sides.for_oracle(case))
+    text = yaml.safe_dump(case, sort_keys=False, default_flow_style=None, width=140)
+    found = sides.differences(case, answer)
+    lines = [f"    {line}" for line in text.splitlines()]
+    return "\n".join([*lines, *(f"  {difference}" for difference in found[:12])])
+
+
+def save(case: Case) -> Path:
+    """Keep the case as a file, named by its content."""
+    text = json.dumps(case, indent=1)
+    FAILURES.mkdir(parents=True, exist_ok=True)
+    path = FAILURES / f"{hashlib.sha256(text.encode()).hexdigest()[:12]}.json"
+    path.write_text(text + "\n")
+    return path
+
+
+def _replay(oracle: Oracle, path: Path) -> int:
+    case = json.loads(path.read_text())
+    print(f"{path}\n{report(oracle, case)}")
+    return 1 if any(_kinds(oracle, case)) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
