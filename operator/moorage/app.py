@@ -43,6 +43,9 @@ logger = logging.getLogger(__name__)
 #: How long an API server that does not answer is waited for at the start.
 _START_PATIENCE = 60.0
 _GRACE = 10.0
+#: The loop and the reflectors may all have something to do in one turn of the event loop, which is to
+#: stay under 50 ms.
+_TURN, _SLICE = 0.015, 0.008
 _STUCK_LOOP = 15.0
 _LAG_EVERY = 0.1
 
@@ -116,6 +119,7 @@ class App:
             meter=self.metrics,
             may_schedule=self._may_schedule,
             max_binds=settings.max_binds,
+            turn_budget=_TURN,
             grace=_GRACE,
         )
         self.state = ClusterState(
@@ -125,7 +129,7 @@ class App:
             on_synced=self._synced,
             meter=self.metrics,
             budgets="preemption" not in off,
-            pace=Pace(silence=settings.watch_silence),
+            pace=Pace(silence=settings.watch_silence, slice=_SLICE),
         )
         self._pending = PendingLister(
             client,

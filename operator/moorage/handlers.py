@@ -22,7 +22,7 @@ from moorage.runtime.settings import Settings, SettingsError
 logger = logging.getLogger(__name__)
 
 
-@kopf.on.startup()
+@kopf.on.startup(errors=kopf.ErrorsMode.PERMANENT)
 async def start(memo: kopf.Memo, settings: kopf.OperatorSettings, **_: Any) -> None:
     """Connect, check permissions, and start scheduling in the background."""
     if not logging.getLogger().isEnabledFor(logging.DEBUG):
@@ -46,7 +46,7 @@ async def start(memo: kopf.Memo, settings: kopf.OperatorSettings, **_: Any) -> N
         raise
 
 
-@kopf.on.cleanup()
+@kopf.on.cleanup(errors=kopf.ErrorsMode.PERMANENT)
 async def stop(memo: kopf.Memo, **_: Any) -> None:
     """End the binds under way and release the lease; with an error if the scheduler has broken down."""
     app: App | None = memo.get("app")

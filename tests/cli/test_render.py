@@ -3,8 +3,8 @@
 import pytest
 
 from moorage.adapters.kube.validate import Problem
-from moorage.cli.render import amount_text, next_best, progress, show, show_warnings, why, why_not
-from moorage.cli.simulate import Simulation
+from moorage.cli.render import amount_text, progress, show, show_warnings, why, why_not
+from moorage.cli.simulate import Simulation, next_best
 from moorage.core.model.decision import Decision, Preemption, Rejection
 from tests.kit.builders import make_container, read_node, read_pod
 

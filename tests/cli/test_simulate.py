@@ -268,3 +268,14 @@ def test_progress_is_told():
     told = []
     run(intake.cluster(0.0), 0.0, advance=lambda done, total: told.append((done, total)))
     assert told == [(0, 2), (1, 2)]
+
+
+def test_brief_records_keep_what_a_table_shows():
+    intake = Intake()
+    for obj in (*(make_node(name) for name in "abcd"), make_pod("p", cpu="1")):
+        intake.add(obj, Source())
+    cluster = intake.cluster(0.0)
+    ((_, full),) = run(cluster, 0.0).tried
+    ((_, brief),) = run(cluster, 0.0, brief=True).tried
+    assert (brief.chosen, brief.best, brief.message) == (full.chosen, full.best, full.message)
+    assert brief.scores == {node: full.scores[node] for node in ("a", "b")}

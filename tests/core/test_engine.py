@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from moorage.core.framework.interface import Narrowed, Reads, Rejected, Skip, Verdict, Wait
+from moorage.core.framework.post_filter import PostFiltered
 from moorage.core.model.cluster_event import Action, Resource, WakesOn
 from moorage.core.model.events import (
     BindFailed,
@@ -915,9 +916,31 @@ def nominated(name, node, **fields):
     return make_pod(name, nominated_node=node, **fields)
 
 
+class Patience:
+    """A PostFilter plugin without a remedy that lets promises stand (a profile with none at all clears them)."""
+
+    name = "Patience"
+
+    def post_filter(self, pod, attempt):
+        return PostFiltered("")
+
+    def wakes_on(self):
+        return ()
+
+
+def test_without_post_filter_a_promise_that_does_not_hold_is_cleared():
+    """Source: ``schedulingAlgorithm`` of kube-scheduler's ``schedule_one.go``."""
+    driven = plain()
+    driven.tell(make_node("a", cpu=4000), nominated("waiting", "a", cpu=5000, priority=1000))
+    told = driven.run()
+    assert [""] == [change.nominated_node for change in of_type(told, SetCondition)]
+    driven.tell(make_pod("low", cpu=4000))
+    assert {"low": "a"} == driven.bound()
+
+
 def test_promised_room_counts_against_lower_and_equal_priorities_only():
     """Case B10: a node of 4 cpus, 2 of them dying, 3 promised to a pod of priority 1000."""
-    driven = plain()
+    driven = plain(Patience())
     dying = make_pod("dying", cpu=2000, node="a", deleting=True)
     waiting = nominated("waiting", "a", cpu=3000, priority=1000)
     driven.tell(make_node("a", cpu=4000), dying, waiting)
@@ -960,7 +983,7 @@ def test_a_promise_kept_is_not_counted_twice():
 @pytest.mark.parametrize("end", ["deleted", "cleared", "moved", "placed-elsewhere"])
 def test_the_end_of_a_promise_wakes_those_it_kept_out(end):
     """Source: ``hasNominatedNodeNameChanged`` and ``deletePodFromSchedulingQueue`` of kube-scheduler."""
-    driven = plain()
+    driven = plain(Patience())
     waiting = nominated("waiting", "a", cpu=3000, priority=1000, node_selector={"good": "yes"})
     driven.tell(make_node("a", cpu=4000), waiting, make_pod("low", cpu=2000))
     assert driven.bound() == {}
@@ -1311,7 +1334,7 @@ def test_a_toleration_added_to_the_pod_wakes_it():
         (HostPort("0.0.0.0", "TCP", 80), False),
         (HostPort("10.0.0.9", "TCP", 80), False),
         (HostPort("10.0.0.9", "UDP", 80), True),
-    ],  # noqa: S104
+    ],
 )
 def test_host_ports(held, fits):
     """Case B17."""

@@ -127,7 +127,7 @@ def test_an_answer_that_never_comes(cluster: Client, proxy: Proxy, operator: Ope
     cluster.wait_for(lambda: cluster.condition("second") and cluster.condition("third"), 10)
     bound = [name for name in ("second", "third") if cluster.node_of(name)]
     assert len(bound) == 1, "the room was counted once"
-    assert operator.metric("moorage_binds_total", outcome="bound") == 2
+    cluster.wait_for(lambda: operator.metric("moorage_binds_total", outcome="bound") == 2, 5)
     cluster.wait_for(lambda: cluster.events("p", reason="Scheduled"), 5)
     assert [event["reason"] for event in cluster.events("p")] == ["Scheduled"]
 
@@ -139,8 +139,8 @@ def test_a_refusal_frees_the_room_and_is_tried_again(
     proxy.on("POST", "/pods/p/binding", Answer(status, headers={"Retry-After": "1"} if status == 429 else {}))
     cluster.create(whole("p"))
     cluster.wait_for(lambda: cluster.node_of("p") == "n1", 10)
-    assert proxy.count("POST", "/pods/p/binding", 201) == 1
-    assert operator.metric("moorage_binds_total", outcome="bound") == 1
+    cluster.wait_for(lambda: proxy.count("POST", "/pods/p/binding", 201) == 1, 5)
+    cluster.wait_for(lambda: operator.metric("moorage_binds_total", outcome="bound") == 1, 5)
 
 
 def test_a_slow_answer_keeps_its_room(cluster: Client, proxy: Proxy, operator: Operator) -> None:

@@ -51,7 +51,7 @@ def test_two_thousand_pods_on_five_hundred_nodes(control_plane: ControlPlane, cl
         cluster.apply([pod(f"p{i}", cpu="230m") for i in range(2000)])
         all_bound(cluster, 2000, 90)
         assert_within_allocatable(cluster)
-        assert operator.metric("moorage_binds_total", outcome="bound") == 2000
+        cluster.wait_for(lambda: operator.metric("moorage_binds_total", outcome="bound") == 2000, 5)
         assert (
             operator.metric("scheduler_schedule_attempts_total", result="scheduled", profile="moorage")
             == 2000
@@ -162,7 +162,7 @@ def test_a_name_used_again_is_another_pod(control_plane: ControlPlane, cluster: 
             cluster.wait_for(lambda: cluster.node_of("p"), 5)
             assert cluster.get("Pod", "p")["metadata"]["uid"] == created["metadata"]["uid"]
             cluster.delete("Pod", "p")
-        assert operator.metric("moorage_binds_total", outcome="bound") == 20
+        cluster.wait_for(lambda: operator.metric("moorage_binds_total", outcome="bound") == 20, 5)
         cluster.wait_for(lambda: operator.metric("scheduler_cache_size", type="pods") == 0, 5)
 
 

@@ -216,6 +216,10 @@ class Proxy:
             await self._runner.cleanup()
         if self._session is not None:
             await self._session.close()
+        left = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
 
     def _fault(self, method: str, path: str) -> Fault | None:
         for rule in self._rules:

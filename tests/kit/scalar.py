@@ -327,6 +327,11 @@ def node_name(plugin: Any, pod: Pod, node: Node, cluster: Cluster) -> list[tuple
     return [("node(s) didn't match the requested node name", False)]
 
 
+def only_node(plugin: Any, pod: Pod) -> frozenset[str] | None:
+    """NodeName: only the named node comes into question (``PreFilter``)."""
+    return frozenset((pod.spec.node_name,)) if pod.spec.node_name else None
+
+
 def images(plugin: Any, pod: Pod, node: Node, cluster: Cluster) -> int:
     """ImageLocality."""
     total = 0
@@ -370,7 +375,7 @@ def by_max_reversed(raw: list[int]) -> list[int]:
 #: The rules by plugin.  A plugin of the registry that filters or scores has its entry here, or a test fails.
 RULES: dict[str, Rules] = {
     "SupportedFeatures": Rules(whole=unsupported, node=nothing),
-    "NodeName": Rules(node=node_name),
+    "NodeName": Rules(node=node_name, whole=only_node),
     "NodeUnschedulable": Rules(node=cordon),
     "TaintToleration": Rules(node=taints, score=soft_taints, normalize=by_max_reversed),
     "NodeAffinity": Rules(

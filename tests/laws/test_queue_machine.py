@@ -283,7 +283,7 @@ class QueueMachine(RuleBasedStateMachine):
             self.queue.remove(uid)
         assert self.queue._unschedulable == {}
         assert self.queue.pop(self.now) is None
-        assert [] == self.queue._active
+        assert self.queue._active.first_key() is None
         assert not self.queue.ready(self.now)
         assert self.queue.next_wake() is None
 

@@ -84,7 +84,14 @@ def simulate(
         render.show_problems(intake.errors, as_json=output == "json")
         sys.exit(BAD_INPUT)
     with render.progress("placing pods") as advance:
-        simulation = run(cluster, now, scheduler_names, node_ready_guard=node_ready_guard, advance=advance)
+        simulation = run(
+            cluster,
+            now,
+            scheduler_names,
+            node_ready_guard=node_ready_guard,
+            brief=output == "table",
+            advance=advance,
+        )
     warnings = [problem for problem in intake.problems if problem.warning]
     if output == "json":
         render.write_json(simulation, warnings)
@@ -135,6 +142,6 @@ def next_best(decision: Decision) -> str | None:
 
 def _brief(decision: Decision) -> Decision:
     """What a table shows of a decision; with thousands of nodes, full records would take megabytes a pod."""
-    shown = (decision.chosen, next_best(decision))
-    scores = {node: decision.scores[node] for node in shown if node in decision.scores}
+    shown = [node for node in (decision.chosen, next_best(decision)) if node is not None]
+    scores = {node: decision.scores[node] for node in shown}
     return replace(decision, feasible=(), filtered={}, scores=scores)

@@ -10,7 +10,7 @@ import numpy as np
 from moorage.core.cache.assumptions import Assumptions
 from moorage.core.cache.cache import Cache
 from moorage.core.cache.transaction import Transaction
-from moorage.core.cycle.reservation import Waiting, permit, refusal_text, reserve, unreserve
+from moorage.core.cycle.reservation import Waiting, permit, refusal_text, reserve, timed_out, unreserve
 from moorage.core.cycle.scheduling_cycle import Circumstances, Outcome, schedule_pod
 from moorage.core.framework.answers import PluginError
 from moorage.core.framework.runner import Runner
@@ -20,6 +20,7 @@ from moorage.core.model.instructions import (
     Attempted,
     AttemptResult,
     Bind,
+    Fault,
     Instruction,
     Placement,
     Record,
@@ -54,6 +55,7 @@ class Attempts:
         self._runner_of = runner_of
         self._rng = np.random.default_rng(seed)
         self._waiting: dict[str, Waiting] = {}
+        self._faults: list[Fault] = []
         self._placed_since_permit = False
 
     # -- an attempt ------------------------------------------------------------------------------
@@ -92,22 +94,18 @@ class Attempts:
         node_name = self._cache.snapshot.name_at(row)
         with Transaction(self._cache) as transaction:
             pod = transaction.place(queued.pod, node_name)
-            rejection = reserve(runner, pod)
-            if rejection is not None:
-                transaction.rollback()
-                return self._rejected(queued, rejection, now)
             try:
-                leave = permit(runner, pod, now)
+                leave = reserve(runner, pod) or permit(runner, pod, now)
             except PluginError:
-                unreserve(runner, pod)
+                self._unreserve(pod)
                 raise
             if isinstance(leave, Rejection):
-                unreserve(runner, pod)
+                self._unreserve(pod)
                 transaction.rollback()
                 return self._rejected(queued, leave, now)
             transaction.commit()
         self._placed_since_permit = True
-        self._nominator.withdraw(pod.uid)
+        self._nominator.withdraw(pod.uid, placed_on=node_name)
         self._preemptions.abandon(pod.uid)
         attempted = self._attempted(
             queued, AttemptResult.SCHEDULED, node_name=node_name, feasible_nodes=feasible
@@ -134,33 +132,32 @@ class Attempts:
             if not ask_all and now < waiting.deadline:
                 continue
             pod = waiting.pod
+            queued = self._queue.get(uid)
+            error = ""
             try:
                 answer = permit(self._runner_of(pod), pod, now)
-            except PluginError as error:
-                answer = Rejection(error.plugin, (str(error),))
-            if answer is None:
-                del self._waiting[uid]
+            except PluginError as raised:
+                answer, error = None, str(raised)
+            if isinstance(answer, Waiting) and now >= waiting.deadline:
+                answer = timed_out(waiting)
+            if isinstance(answer, Waiting):
+                continue
+            del self._waiting[uid]
+            if answer is None and not error:
                 instructions.append(self._bind((pod,), now))
-            elif isinstance(answer, Rejection) or now >= waiting.deadline:
-                rejection = (
-                    answer
-                    if isinstance(answer, Rejection)
-                    else Rejection(waiting.plugin, ("rejected: timed out while waiting on permit",))
-                )
-                del self._waiting[uid]
-                self.undo(pod, now)
-                queued = self._queue.get(uid)
-                if queued is not None:
-                    instructions += self._rejected(queued, rejection, now)
+                continue
+            # Back into the queue first: the room it gives up is no news to the pod itself.
+            if queued is not None and answer is not None:
+                instructions += self._rejected(queued, answer, now)
+            elif queued is not None:
+                instructions += self.failed_with_error(queued, error, now)
+            self.undo(pod, now)
         return instructions
 
-    def give_up_waiting(self, uid: str) -> bool:
-        """Stop waiting for Permit, if the pod does; its place is the caller's to undo."""
-        waiting = self._waiting.pop(uid, None)
-        if waiting is None:
-            return False
-        unreserve(self._runner_of(waiting.pod), waiting.pod)
-        return True
+    @property
+    def permit_due(self) -> bool:
+        """Whether waiting pods are to be asked about again, since another was placed."""
+        return self._placed_since_permit and bool(self._waiting)
 
     def next_deadline(self) -> float | None:
         """When the first waiting pod has waited too long; None if none waits."""
@@ -168,9 +165,27 @@ class Attempts:
 
     def undo(self, pod: Pod, now: float) -> None:
         """Give a placed pod's room back and tell those who wait for room."""
-        unreserve(self._runner_of(pod), pod)
+        self._unreserve(pod)
         if self._cache.forget(pod.uid) is not None:
-            self._queue.wake(ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, pod, None), now)
+            self._queue.wake(ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, pod, None), now, but=pod.uid)
+
+    def release(self, uid: str) -> bool:
+        """The placement is over without a binding of ours: what was reserved is free.  False if there was none."""
+        waiting = self._waiting.pop(uid, None)
+        assumption = self._assumptions.end(uid)
+        pod = waiting.pod if waiting is not None else assumption.pod if assumption is not None else None
+        if pod is None:
+            return False
+        self._unreserve(pod)
+        return True
+
+    def _unreserve(self, pod: Pod) -> None:
+        self._faults += unreserve(self._runner_of(pod), pod)
+
+    def drain_faults(self) -> list[Fault]:
+        """What plugins have raised where no attempt could fail for it, since the last call."""
+        faults, self._faults = self._faults, []
+        return faults
 
     # -- how attempts end ------------------------------------------------------------------------
 
@@ -184,9 +199,9 @@ class Attempts:
         if remedy is not None and remedy.chosen is not None:
             nomination = remedy.chosen.node_name
             instructions += self._preemptions.begin(pod, remedy.chosen)
-        elif remedy is not None and remedy.clear_nomination:
-            nomination = ""
+        elif remedy is None or remedy.clear_nomination:
             self._nominator.withdraw(pod.uid)
+            nomination = "" if pod.nominated_node else None
         instructions += self._refused(queued, failure.message, failure.diagnosis.plugins, now, nomination)
         return instructions
 

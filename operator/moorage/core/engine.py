@@ -120,6 +120,7 @@ class Engine:
     def handle(self, event: Event, now: float) -> None:
         """Take in an event; instructions that follow from it come with the next ``step``."""
         self._handlers[type(event)](event, now)
+        self._announce_ended_promises(now)
 
     def step(self, now: float) -> list[Instruction]:
         """Run at most one scheduling cycle; an empty list means that nothing came of it."""
@@ -129,6 +130,8 @@ class Engine:
         queued = self.queue.pop(now)
         if queued is not None:
             instructions += self._attempts.attempt(queued, now)
+        self._announce_ended_promises(now)
+        instructions += self.queue.drain_faults() + self._attempts.drain_faults()
         return instructions
 
     def evaluate(self, pod: Pod, now: float, nodes: Sequence[str] | None = None) -> Decision:
@@ -145,7 +148,7 @@ class Engine:
 
     def ready(self, now: float) -> bool:
         """Whether ``step`` would do something now."""
-        if self._outbox or self.queue.ready(now):
+        if self._outbox or self.queue.ready(now) or self._attempts.permit_due:
             return True
         wake = self.next_wake()
         return wake is not None and wake <= now
@@ -266,14 +269,12 @@ class Engine:
         if queued.place is Place.IN_FLIGHT:
             # Being bound: the bind's result or the bound stream ends it.  Waiting on permit: nothing was sent yet.
             queued.left = True
-            if self._attempts.give_up_waiting(uid):
+            if self.assumptions.get(uid) is None:
                 self._release_room(uid, now)
             return
         self.queue.remove(uid)
         self.preemptions.abandon(uid)
-        if self.nominator.node_of(uid):
-            self.nominator.withdraw(uid)
-            self._wake(ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, queued.pod, None), now)
+        self.nominator.withdraw(uid)
 
     # -- bound pods ------------------------------------------------------------------------------
 
@@ -282,10 +283,12 @@ class Engine:
         if pod.finished:
             self._release_room(pod.uid, now)
             return
-        self._attempts.give_up_waiting(pod.uid)
-        self.assumptions.end(pod.uid)
+        state = self.cache.state(pod.uid)
+        if state is not None and state.node_name == pod.node_name:
+            self.assumptions.end(pod.uid)  # what was reserved there is in use now
+        self._attempts.release(pod.uid)
         self.queue.remove(pod.uid)
-        self.nominator.withdraw(pod.uid)
+        self.nominator.withdraw(pod.uid, placed_on=pod.node_name)
         self.preemptions.abandon(pod.uid)
         if pod.deleting:
             self.preemptions.seen_going(pod.uid)
@@ -304,8 +307,7 @@ class Engine:
 
     def _release_room(self, uid: str, now: float) -> None:
         """The pod takes nothing any more, and is not to be scheduled either."""
-        self._attempts.give_up_waiting(uid)
-        self.assumptions.end(uid)
+        self._attempts.release(uid)
         self.queue.remove(uid)
         self.nominator.withdraw(uid)
         self.preemptions.seen_going(uid)
@@ -313,6 +315,11 @@ class Engine:
         pod = self.cache.remove(uid)
         if pod is not None:
             self._wake(ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, pod, None), now)
+
+    def _announce_ended_promises(self, now: float) -> None:
+        """The room that was promised to a pod is anybody's again, and no news to that pod itself."""
+        for pod in self.nominator.drain_ended():
+            self.queue.wake(ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, pod, None), now, but=pod.uid)
 
     def _wake(self, event: ClusterEvent, now: float) -> None:
         self.queue.wake(event, now)
@@ -342,7 +349,7 @@ class Engine:
             self.queue.retry_now(uid, now)
         else:
             self._renominate(queued.pod)
-            text = f'binding rejected: running Bind plugin "DefaultBinder": {event.message}'
+            text = f'running Bind plugin "DefaultBinder": {event.message}'
             self._outbox += self._attempts.failed_with_error(queued, text, now, event.retry_after)
 
     def _renominate(self, pod: Pod) -> None:

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
-from moorage.core.framework.interface import FilterPlugin, Plugin, PreEnqueuePlugin, QueueSortPlugin
+from moorage.core.framework.interface import (
+    FilterPlugin,
+    PermitPlugin,
+    Plugin,
+    PreEnqueuePlugin,
+    QueueSortPlugin,
+    ReservePlugin,
+)
 from moorage.core.plugins.default_binder import DefaultBinder
 from moorage.core.plugins.default_preemption import DefaultPreemption
 from moorage.core.plugins.image_locality import ImageLocality
@@ -58,7 +65,8 @@ class Profile:
         if sum(isinstance(plugin, QueueSortPlugin) for plugin in self.plugins) != 1:
             raise ValueError(f"profile {self.scheduler_name!r} needs exactly one QueueSort plugin")
         for plugin in self.plugins:
-            if isinstance(plugin, FilterPlugin | PreEnqueuePlugin) and not plugin.wakes_on():
+            rejecting = isinstance(plugin, FilterPlugin | PreEnqueuePlugin | ReservePlugin | PermitPlugin)
+            if rejecting and not plugin.wakes_on():
                 raise ValueError(f"plugin {plugin.name} can reject pods but names nothing that wakes them")
 
     def weight(self, name: str) -> int:

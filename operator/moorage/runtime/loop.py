@@ -19,6 +19,7 @@ from moorage.core.model.instructions import (
     Attempted,
     Bind,
     Evict,
+    Fault,
     FetchPod,
     Instruction,
     Record,
@@ -199,6 +200,8 @@ class SchedulingLoop:
                     eviction = tasks.create_task(self._evict(instruction), name="evicting")
                     self._evictions.add(eviction)
                     eviction.add_done_callback(self._evictions.discard)
+                case Fault():
+                    logger.error("A plugin is at fault: %s", instruction.message)
                 case Attempted():
                     pass  # the meter's business
 

@@ -62,14 +62,14 @@ def test_without_leader_election_no_lease_is_needed():
 
 def test_the_optional_ones_say_what_is_off():
     optional = {permission.feature for permission in PERMISSIONS if not permission.required}
-    assert optional == {"events"}
+    assert optional == {"events", "preemption"}
     finding = Finding(Permission("g", "r", ("v",), "to do it", feature="it"), "", ("v",))
     assert '(optional: "it" is off without it)' in finding.text()
     assert not finding.blocking
 
 
-def test_a_resource_is_listed_once():
-    names = [(permission.group, permission.resource) for permission in PERMISSIONS]
+def test_a_resource_is_listed_once_for_each_feature():
+    names = [(permission.group, permission.resource, permission.feature) for permission in PERMISSIONS]
     assert len(names) == len(set(names))
 
 

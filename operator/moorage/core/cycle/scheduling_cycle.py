@@ -136,6 +136,7 @@ def explain_pod(
             prefilter=diagnosis.prefilter,
             message=Failure(diagnosis, remedy).message,
             preemption=_preemption(remedy),
+            clears_nomination=within is None and (remedy is None or remedy.clear_nomination),
         )
     names = [snapshot.name_at(int(row)) for row in rows]
     by_plugin: dict[str, Ints] = {}

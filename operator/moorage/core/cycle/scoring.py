@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from moorage.core.framework.answers import PluginError, guarded
+from moorage.core.framework.answers import PluginError, guarded, normalized_of, scores_of
 from moorage.core.framework.interface import MAX_NODE_SCORE, ScorePlugin, Skip
 from moorage.core.framework.runner import Runner, Screened
 from moorage.core.model.pod import Pod
@@ -38,7 +38,7 @@ def score_nodes(
         raw = _ask(runner, plugin, pod, nodes) if known is None else known if everywhere else known[rows]
         if raw is None:
             continue
-        scores = guarded(plugin, "NormalizeScore", plugin.normalize, raw)
+        scores = normalized_of(plugin, raw)
         if scores.size and (int(scores.min()) < 0 or int(scores.max()) > MAX_NODE_SCORE):
             raise PluginError(plugin.name, "Score", f"a score is outside 0..{MAX_NODE_SCORE}")
         weighted = scores if weight == 1 else scores * weight
@@ -52,4 +52,4 @@ def _ask(runner: Runner, plugin: ScorePlugin[Any], pod: Pod, nodes: Nodes) -> In
     state = guarded(plugin, "PreScore", plugin.pre_score, pod, runner.snapshot, nodes)
     if state is Skip.SKIP:
         return None
-    return guarded(plugin, "Score", plugin.score, state, nodes)
+    return scores_of(plugin, state, nodes)

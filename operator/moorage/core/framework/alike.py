@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from moorage.core.framework.answers import PreFiltered, guarded
+from moorage.core.framework.answers import PreFiltered, scores_of, verdict_of
 from moorage.core.framework.interface import FilterPlugin, Reads, ScorePlugin
 from moorage.core.model.pod import PodSpec
 from moorage.core.snapshot.snapshot import Snapshot
@@ -95,16 +95,16 @@ class Alike:
         roomy = np.ones(opened.size, dtype=np.bool_)
         for plugin, state in self._filters:
             if plugin.reads & Reads.USAGE:
-                roomy &= guarded(plugin, "Filter", plugin.filter, state, nodes).fits
+                roomy &= verdict_of(plugin, state, nodes).fits
             elif changed & Reads.NODE:
-                opened &= guarded(plugin, "Filter", plugin.filter, state, nodes).fits
+                opened &= verdict_of(plugin, state, nodes).fits
         if changed & Reads.NODE:
             self._open[target] = opened
         self._roomy[target] = roomy
         self.fits[target] = self._open[target] & roomy
         for scorer, state in self._scores:
             if scorer.reads & changed:
-                self.raw[scorer.name][target] = guarded(scorer, "Score", scorer.score, state, nodes)
+                self.raw[scorer.name][target] = scores_of(scorer, state, nodes)
 
 
 class AlikeCache:
@@ -123,14 +123,22 @@ class AlikeCache:
         if known is None:
             return None
         self._entries.move_to_end(spec)
-        known[0].refresh(snapshot)
-        return known[0]
+        entry, size = known
+        entry.refresh(snapshot)
+        if entry.nbytes != size:  # the snapshot has grown
+            self._entries[spec] = (entry, entry.nbytes)
+            self._bytes += entry.nbytes - size
+            self._make_room()
+        return entry
 
     def put(self, spec: PodSpec, entry: Alike) -> None:
         """Keep an entry; the longest unused ones make room."""
         size = entry.nbytes
         self._entries[spec] = (entry, size)
         self._bytes += size
+        self._make_room()
+
+    def _make_room(self) -> None:
         while self._bytes > self.LIMIT and len(self._entries) > 1:
             _, (_, dropped) = self._entries.popitem(last=False)
             self._bytes -= dropped

@@ -9,10 +9,12 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from moorage.core.framework.interface import FilterPlugin, Plugin, Verdict
+from moorage.core.framework.interface import FilterPlugin, Plugin, ScorePlugin, Verdict
 from moorage.core.model.decision import Code, Rejection
+from moorage.core.snapshot.view import Nodes
 
 Bools = npt.NDArray[np.bool_]
+Ints = npt.NDArray[np.int64]
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -21,7 +23,9 @@ class PluginError(Exception):
     """A plugin raised or broke its contract; the text names the plugin and the extension point."""
 
     def __init__(self, plugin: str, point: str, cause: object) -> None:
-        super().__init__(f"running {point} plugin {plugin!r}: {cause}")
+        # kube-scheduler's words, which are not the same for all points.
+        of = f'"{plugin}" filter plugin' if point == "Filter" else f'{point} plugin "{plugin}"'
+        super().__init__(f"running {of}: {cause}")
         self.plugin = plugin
         self.point = point
 
@@ -32,6 +36,37 @@ def guarded(plugin: Plugin, point: str, call: Callable[P, T], *args: P.args, **k
         return call(*args, **kwargs)
     except Exception as error:  # foreign code: its fault must cost one pod one attempt, and no more
         raise PluginError(plugin.name, point, f"{type(error).__name__}: {error}") from error
+
+
+def verdict_of(plugin: FilterPlugin[Any], state: Any, nodes: Nodes) -> Verdict:
+    """Call Filter and hold the answer to its contract."""
+    verdict = guarded(plugin, "Filter", plugin.filter, state, nodes)
+    if not isinstance(verdict, Verdict):
+        raise PluginError(plugin.name, "Filter", f"must answer with a Verdict, not {type(verdict).__name__}")
+    fits = verdict.fits
+    if fits.dtype != np.bool_ or fits.shape != (len(nodes),):
+        raise PluginError(
+            plugin.name, "Filter", f"must judge {len(nodes)} nodes by booleans, not {fits.dtype}{fits.shape}"
+        )
+    return verdict
+
+
+def scores_of(plugin: ScorePlugin[Any], state: Any, nodes: Nodes) -> Ints:
+    """Call Score and hold the answer to its contract."""
+    return _checked(plugin, "Score", guarded(plugin, "Score", plugin.score, state, nodes), len(nodes))
+
+
+def normalized_of(plugin: ScorePlugin[Any], raw: Ints) -> Ints:
+    """Call NormalizeScore and hold the answer to its contract."""
+    scores = guarded(plugin, "NormalizeScore", plugin.normalize, raw)
+    return _checked(plugin, "NormalizeScore", scores, raw.size)
+
+
+def _checked(plugin: Plugin, point: str, scores: object, number: int) -> Ints:
+    if not isinstance(scores, np.ndarray) or scores.dtype != np.int64 or scores.shape != (number,):
+        got = f"{scores.dtype}{scores.shape}" if isinstance(scores, np.ndarray) else type(scores).__name__
+        raise PluginError(plugin.name, point, f"must give {number} int64 scores, not {got}")
+    return scores
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +80,7 @@ class PreFiltered:
     names: frozenset[str] | None = None
     narrowed_by: tuple[str, ...] = ()
     rejection: Rejection | None = None
+    rejectors: frozenset[str] = frozenset()  # whose change of mind would lift ``rejection``
 
 
 def rejection_at(plugin: str, verdict: Verdict, index: int) -> Rejection | None:

@@ -23,7 +23,7 @@ NO_NODES = "no nodes available to schedule pods"
 class Diagnosis:
     """The outcome of PreFilter and Filter for one pod.
 
-    ``prefilter`` is set when the pod was rejected as a whole; then no node was looked at.
+    ``prefilter`` is set when the pod was rejected as a whole, by ``rejectors``; then no node was looked at.
     ``owners[row]`` is the index in ``verdicts`` of the first plugin to reject the node, -1 for none;
     ``excluded`` are the nodes that ``narrowed_by`` left out before Filter.  ``overrides`` hold
     the rejections of nodes judged with nominated pods on them.
@@ -31,6 +31,7 @@ class Diagnosis:
 
     snapshot: Snapshot
     prefilter: Rejection | None = None
+    rejectors: frozenset[str] = frozenset()
     verdicts: list[tuple[str, Verdict]] = field(default_factory=list)
     owners: npt.NDArray[np.int16] = field(default_factory=lambda: np.zeros(0, dtype=np.int16))
     excluded: Bools = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
@@ -41,7 +42,7 @@ class Diagnosis:
     def plugins(self) -> frozenset[str]:
         """The plugins that rejected at least one node: what the pod waits for."""
         if self.prefilter is not None:
-            return frozenset((self.prefilter.plugin,))
+            return self.rejectors
         names = {self.verdicts[owner][0] for owner in np.unique(self._counted_owners()) if owner >= 0}
         names.update(rejection.plugin for rejection in self.overrides.values())
         return frozenset(names | set(self.narrowed_by))
@@ -59,7 +60,7 @@ class Diagnosis:
         snapshot = self.snapshot
         for row in np.flatnonzero(self.excluded):
             found[snapshot.name_at(int(row))] = Rejection(
-                ",".join(self.narrowed_by), (self._narrowed_text(),), Code.UNRESOLVABLE
+                ", ".join(self.narrowed_by), (self._narrowed_text(),), Code.UNRESOLVABLE
             )
         for row in np.flatnonzero(self._counted_owners() >= 0):
             name, verdict = self.verdicts[self.owners[row]]

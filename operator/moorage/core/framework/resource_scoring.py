@@ -118,9 +118,9 @@ def wanted_of(requests: Requests, resources: Sequence[Weighted], *, with_default
     wanted = []
     for resource in resources:
         if with_defaults and resource.name == CPU:
-            amount = requests.scoring_cpu
+            amount = requests.scoring_cpu if requests.arriving_cpu is None else requests.arriving_cpu
         elif with_defaults and resource.name == MEMORY:
-            amount = requests.scoring_memory
+            amount = requests.scoring_memory if requests.arriving_memory is None else requests.arriving_memory
         else:
             amount = requests.of(resource.name)
         if amount or not is_scalar(resource.name):

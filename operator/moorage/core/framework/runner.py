@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from moorage.core.framework.alike import Alike, AlikeCache
-from moorage.core.framework.answers import PreFiltered, guarded, rejection_at
+from moorage.core.framework.answers import PluginError, PreFiltered, guarded, rejection_at, verdict_of
 from moorage.core.framework.diagnosis import Diagnosis
 from moorage.core.framework.interface import (
     BindPlugin,
@@ -72,9 +72,12 @@ class Runner:
     # -- before the cycle ------------------------------------------------------------------------
 
     def pre_enqueue(self, pod: Pod) -> Rejection | None:
-        """Why the pod may not enter the queue, None if it may."""
+        """Why the pod may not enter the queue, None if it may; a plugin that raises keeps it out."""
         for plugin in self.pre_enqueue_plugins:
-            rejected = plugin.pre_enqueue(pod)
+            try:
+                rejected = guarded(plugin, "PreEnqueue", plugin.pre_enqueue, pod)
+            except PluginError as error:
+                return Rejection(plugin.name, (str(error),), Code.UNRESOLVABLE)
             if rejected is not None:
                 return Rejection(plugin.name, rejected.reasons, rejected.code)
         return None
@@ -87,12 +90,14 @@ class Runner:
         names: frozenset[str] | None = None
         narrowed_by: list[str] = []
         rejection: Rejection | None = None
+        rejectors: frozenset[str] = frozenset()
         for plugin in self.filters:
             answer = guarded(plugin, "PreFilter", plugin.pre_filter, pod, self.snapshot)
             if answer is Skip.SKIP:
                 continue
             if isinstance(answer, Rejected):
                 rejection = Rejection(plugin.name, answer.reasons, answer.code)
+                rejectors = frozenset((plugin.name,))
                 if answer.code is Code.UNRESOLVABLE:
                     break
                 if answer.state is not None:  # preemption may resolve it: all states are needed for that
@@ -102,13 +107,14 @@ class Runner:
                 narrowed_by.append(plugin.name)
                 names = answer.names if names is None else names & answer.names
                 if not names:
-                    rejection = Rejection(
-                        plugin.name, (_nothing_left(sorted(narrowed_by)),), Code.UNRESOLVABLE
-                    )
+                    # Each of them alone left some node: whichever changes its mind may help.
+                    rejectors = frozenset(narrowed_by)
+                    text = _nothing_left(sorted(narrowed_by))
+                    rejection = Rejection(", ".join(sorted(narrowed_by)), (text,), Code.UNRESOLVABLE)
                     break
                 answer = answer.state
             active.append((plugin, answer))
-        return PreFiltered(tuple(active), names, tuple(sorted(narrowed_by)), rejection)
+        return PreFiltered(tuple(active), names, tuple(sorted(narrowed_by)), rejection, rejectors)
 
     def screen(self, pod: Pod, nominated: Mapping[int, Sequence[Pod]]) -> Screened:
         """Find the feasible nodes, judging nodes with nominated pods both with and without those.
@@ -158,7 +164,7 @@ class Runner:
         return mask
 
     def _filter(self, plugin: FilterPlugin[Any], state: Any, nodes: Nodes) -> Verdict:
-        return guarded(plugin, "Filter", plugin.filter, state, nodes)
+        return verdict_of(plugin, state, nodes)
 
     def judge(self, pre: PreFiltered, row: int) -> Rejection | None:
         """The first rejection of one node as it is now, None if the pod fits there."""
@@ -211,7 +217,9 @@ class Runner:
     def diagnose(self, pod: Pod, pre: PreFiltered, nominated: Mapping[int, Sequence[Pod]]) -> Diagnosis:
         """The reasons against every node, in the order of the plugins."""
         snapshot = self.snapshot
-        diagnosis = Diagnosis(snapshot, prefilter=pre.rejection, narrowed_by=pre.narrowed_by)
+        diagnosis = Diagnosis(
+            snapshot, prefilter=pre.rejection, rejectors=pre.rejectors, narrowed_by=pre.narrowed_by
+        )
         diagnosis.owners = np.full(snapshot.capacity, -1, dtype=np.int16)
         diagnosis.excluded = np.zeros(snapshot.capacity, dtype=np.bool_)
         if pre.rejection is not None:

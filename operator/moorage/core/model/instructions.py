@@ -112,4 +112,12 @@ class Attempted:
     message: str = ""
 
 
-Instruction = Bind | Record | SetCondition | FetchPod | Evict | Attempted
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Tell the operator of the scheduler that a plugin misbehaved where no attempt could fail for it."""
+
+    message: str
+    ref: PodRef | None = None
+
+
+Instruction = Bind | Record | SetCondition | FetchPod | Evict | Attempted | Fault

@@ -16,6 +16,7 @@ from moorage.core.snapshot.view import Nodes
 _MIB = 1024 * 1024
 _MIN_THRESHOLD = 23 * _MIB
 _MAX_THRESHOLD_PER_CONTAINER = 1000 * _MIB
+_ENOUGH = 1 << 50  # far beyond the maximum for any number of containers, and no sum of such can wrap
 
 
 class ImageLocality:
@@ -39,7 +40,7 @@ class ImageLocality:
             present, size, having = nodes.image(image)
             if having:
                 found = True
-                scaled = int(float(size) * (having / nodes.snapshot.node_count))
+                scaled = min(int(float(size) * (having / nodes.snapshot.node_count)), _ENOUGH)
                 total += np.int64(scaled) * present
         if not found or not count:
             return total

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from moorage.core.framework.interface import Reads, Reason, Skip, Verdict
+from moorage.core.framework.interface import Narrowed, Reads, Reason, Skip, Verdict
 from moorage.core.model.cluster_event import Action, ClusterEvent, Resource, WakesOn
 from moorage.core.model.pod import Pod
 from moorage.core.snapshot.snapshot import Snapshot
@@ -20,9 +20,10 @@ class NodeName:
     name: ClassVar[str] = "NodeName"
     reads: ClassVar[Reads] = Reads.NODE
 
-    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> str | Skip:
-        """The wanted node's name."""
-        return pod.spec.node_name or Skip.SKIP
+    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> Narrowed[str] | Skip:
+        """Narrows to the wanted node, so that eviction on others is never considered."""
+        name = pod.spec.node_name
+        return Narrowed(name, frozenset((name,))) if name else Skip.SKIP
 
     def filter(self, state: str, nodes: Nodes) -> Verdict:
         """All nodes of another name fail."""

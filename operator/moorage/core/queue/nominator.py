@@ -3,35 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from moorage.core.model.pod import Pod
 
 
 class Nominator:
-    """Promises by node.  A promise on a node that does not exist is kept and has no effect."""
+    """Promises by node.  A promise on a node that does not exist is kept and has no effect.
+
+    The end of a promise gives room to others, so those that end are kept until ``drain_ended``.
+    """
 
     def __init__(self) -> None:
         self._by_uid: dict[str, tuple[str, Pod]] = {}
         self._by_node: dict[str, dict[str, Pod]] = {}
+        self._ended: list[Pod] = []
 
     def __len__(self) -> int:
         return len(self._by_uid)
 
     def nominate(self, pod: Pod, node_name: str) -> None:
         """Promise a node to the pod, in place of an earlier promise."""
-        self.withdraw(pod.uid)
+        self._end(pod.uid, taken=self.node_of(pod.uid) == node_name)
         self._by_uid[pod.uid] = (node_name, pod)
         self._by_node.setdefault(node_name, {})[pod.uid] = pod
 
-    def withdraw(self, uid: str) -> None:
-        """The pod is placed, gone, or no longer promised anything."""
+    def withdraw(self, uid: str, *, placed_on: str = "") -> None:
+        """The pod is gone, no longer promised anything, or placed (``placed_on`` says where)."""
+        self._end(uid, taken=self.node_of(uid) == placed_on)
+
+    def _end(self, uid: str, *, taken: bool) -> None:
         known = self._by_uid.pop(uid, None)
         if known is None:
             return
-        pods = self._by_node[known[0]]
+        node_name, pod = known
+        pods = self._by_node[node_name]
         del pods[uid]
         if not pods:
-            del self._by_node[known[0]]
+            del self._by_node[node_name]
+        if not taken:
+            self._ended.append(replace(pod, nominated_node=node_name))
+
+    def drain_ended(self) -> list[Pod]:
+        """The pods that lost their promise, or took another node, since the last call; each names the promised node."""
+        ended, self._ended = self._ended, []
+        return ended
 
     def node_of(self, uid: str) -> str:
         """The node promised to the pod, "" if none."""

@@ -9,14 +9,15 @@ first in line among those backing off is tried early, unless it backs off from a
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from moorage.core.model.cluster_event import ClusterEvent, WakesOn
+from moorage.core.model.cluster_event import ClusterEvent, QueueingHint, WakesOn
+from moorage.core.model.instructions import Fault
 from moorage.core.model.pod import Pod, PodSpec
 from moorage.core.queue.in_flight import InFlight
+from moorage.core.queue.line import Line
 
 
 class Place(StrEnum):
@@ -59,6 +60,9 @@ class QueueSettings:
     flush_every: float = 30.0
 
 
+#: What unschedulable pods wait for: the plugins that rejected them, of one profile.
+_Group = tuple[frozenset[str], str]
+
 SortKey = Callable[[Pod, float], tuple[float, ...]]
 Wakes = Callable[[Pod], Mapping[str, Sequence[WakesOn]]]
 
@@ -75,10 +79,11 @@ class SchedulingQueue:
         self._wakes = wakes
         self._settings = settings or QueueSettings()
         self._pods: dict[str, QueuedPod] = {}
-        self._active: list[tuple[tuple[float, ...], int, str]] = []
-        self._backoff: list[tuple[float, int, str]] = []
-        self._early: list[tuple[tuple[float, ...], int, str]] = []
-        self._unschedulable: dict[frozenset[str], dict[str, QueuedPod]] = {}
+        self._active: Line[tuple[float, ...]] = Line(self._current)
+        self._backoff: Line[float] = Line(self._current)  # by the end of the backoff
+        self._early: Line[tuple[float, ...]] = Line(self._current)  # the same pods, by who is next
+        self._unschedulable: dict[_Group, dict[str, QueuedPod]] = {}
+        self._faults: list[Fault] = []
         self._counts = dict.fromkeys(Place, 0)
         self._tickets = 0
         self._next_flush = 0.0
@@ -105,13 +110,13 @@ class SchedulingQueue:
         """Whether ``pop`` would return a pod."""
         if self._counts[Place.ACTIVE]:
             return True
-        self._drop_stale()
-        return bool(self._early) or bool(self._backoff and self._backoff[0][0] <= now)
+        ends = self._backoff.first_key()
+        return (ends is not None and ends <= now) or self._early.first_key() is not None
 
     def next_wake(self) -> float | None:
         """When something becomes due by time alone: a backoff ends or unschedulable pods are flushed."""
-        self._drop_stale()
-        times = [self._backoff[0][0]] if self._backoff else []
+        ends = self._backoff.first_key()
+        times = [] if ends is None else [ends]
         if self._counts[Place.UNSCHEDULABLE]:
             times.append(self._next_flush)
         return min(times, default=None)
@@ -172,9 +177,10 @@ class SchedulingQueue:
     def pop(self, now: float) -> QueuedPod | None:
         """Take the next pod out for a try; it is in flight until ``requeue``, ``retry_after_error`` or ``remove``."""
         self._release(now)
-        queued = self._pop_heap(self._active) or self._pop_heap(self._early)
-        if queued is None:
+        uid = self._active.pop() or self._early.pop()
+        if uid is None:
             return None
+        queued = self._pods[uid]
         queued.attempts += 1
         self._move(queued, Place.IN_FLIGHT, now)
         self._in_flight.begin(queued.pod.uid)
@@ -223,16 +229,17 @@ class SchedulingQueue:
 
     # -- changes of the cluster ------------------------------------------------------------------
 
-    def wake(self, event: ClusterEvent, now: float) -> int:
-        """Move the unschedulable pods that the change may help; returns how many."""
+    def wake(self, event: ClusterEvent, now: float, *, but: str = "") -> int:
+        """Move the unschedulable pods that the change may help, but for the one of that UID; returns how many."""
         self._in_flight.note(event)
         woken: list[QueuedPod] = []
         asked: dict[tuple[PodSpec, int], bool] = {}
-        for pods in self._unschedulable.values():
-            first = next(iter(pods.values()))
-            if not any(self._listens(first, event)):
-                continue
-            woken += [queued for queued in pods.values() if self._helps(queued, event, asked)]
+        for (rejectors, _), pods in self._unschedulable.items():
+            if rejectors and not any(self._listens(next(iter(pods.values())), event)):
+                continue  # all of them wait for the same plugins of the same profile
+            woken += [
+                queued for uid, queued in pods.items() if uid != but and self._helps(queued, event, asked)
+            ]
         for queued in woken:
             self._reactivate(queued, now)
         return len(woken)
@@ -262,12 +269,26 @@ class SchedulingQueue:
             key = (queued.pod.spec, id(interest))
             answer = asked.get(key)
             if answer is None:
-                answer = interest.hint(queued.pod, event)
+                answer = self._ask(interest.hint, queued.pod, event)
                 if interest.per_spec:
                     asked[key] = answer
             if answer:
                 return True
         return False
+
+    def _ask(self, hint: QueueingHint, pod: Pod, event: ClusterEvent) -> bool:
+        """The hint's answer; yes if it raises, since a try too many does less harm than a pod that sleeps."""
+        try:
+            return bool(hint(pod, event))
+        except Exception as error:  # noqa: BLE001 - foreign code
+            name = getattr(hint, "__qualname__", repr(hint))
+            self._faults.append(Fault(f"queueing hint {name}: {type(error).__name__}: {error}", pod.ref))
+            return True
+
+    def drain_faults(self) -> list[Fault]:
+        """What hints have raised since the last call."""
+        faults, self._faults = self._faults, []
+        return faults
 
     def _reactivate(self, queued: QueuedPod, now: float) -> None:
         if queued.backoff_until > now:
@@ -277,11 +298,10 @@ class SchedulingQueue:
 
     def _release(self, now: float) -> None:
         """Activate pods whose backoff is over, and flush those that waited too long for a change."""
-        self._drop_stale()
-        while self._backoff and self._backoff[0][0] <= now:
-            uid = heapq.heappop(self._backoff)[2]
-            self._move(self._pods[uid], Place.ACTIVE, now)
-            self._drop_stale()
+        while (ends := self._backoff.first_key()) is not None and ends <= now:
+            uid = self._backoff.pop()
+            if uid is not None:
+                self._move(self._pods[uid], Place.ACTIVE, now)
         if now >= self._next_flush:
             self._next_flush = now + self._settings.flush_every
             for pods in list(self._unschedulable.values()):
@@ -301,41 +321,28 @@ class SchedulingQueue:
         self._counts[place] += 1
         match place:
             case Place.ACTIVE:
-                heapq.heappush(
-                    self._active, (self._sort_key(queued.pod, queued.age_from), queued.ticket, uid)
-                )
+                self._active.push(self._sort_key(queued.pod, queued.age_from), queued.ticket, uid)
             case Place.BACKOFF:
-                heapq.heappush(self._backoff, (queued.backoff_until, queued.ticket, uid))
+                self._backoff.push(queued.backoff_until, queued.ticket, uid)
                 if not queued.backs_off_from_error:
-                    heapq.heappush(
-                        self._early, (self._sort_key(queued.pod, queued.age_from), queued.ticket, uid)
-                    )
+                    self._early.push(self._sort_key(queued.pod, queued.age_from), queued.ticket, uid)
             case Place.UNSCHEDULABLE:
-                self._unschedulable.setdefault(queued.rejectors, {})[uid] = queued
+                self._unschedulable.setdefault(_group(queued), {})[uid] = queued
             case _:
                 pass
 
     def _leave(self, queued: QueuedPod) -> None:
         self._counts[queued.place] -= 1
         if queued.place is Place.UNSCHEDULABLE:
-            group = self._unschedulable[queued.rejectors]
+            group = self._unschedulable[_group(queued)]
             del group[queued.pod.uid]
             if not group:
-                del self._unschedulable[queued.rejectors]
-
-    def _pop_heap(self, heap: list[tuple[tuple[float, ...], int, str]]) -> QueuedPod | None:
-        while heap:
-            _, ticket, uid = heapq.heappop(heap)
-            if self._current(ticket, uid):
-                return self._pods[uid]
-        return None
-
-    def _drop_stale(self) -> None:
-        while self._backoff and not self._current(self._backoff[0][1], self._backoff[0][2]):
-            heapq.heappop(self._backoff)
-        while self._early and not self._current(self._early[0][1], self._early[0][2]):
-            heapq.heappop(self._early)
+                del self._unschedulable[_group(queued)]
 
     def _current(self, ticket: int, uid: str) -> bool:
         queued = self._pods.get(uid)
         return queued is not None and queued.ticket == ticket
+
+
+def _group(queued: QueuedPod) -> _Group:
+    return queued.rejectors, queued.pod.spec.scheduler_name

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from moorage.core.model.node import Node
 from moorage.core.model.pod import Pod
 from moorage.core.model.resources import CPU, MEMORY, PODS, Requests
-from moorage.core.model.selector import NodeSelector, NodeSelectorTerm, Requirement
+from moorage.core.model.selector import NodeSelector, NodeSelectorTerm, Operator, Requirement
 from moorage.core.snapshot.amounts import AmountColumn
 from moorage.core.snapshot.host_ports import HostPorts
 from moorage.core.snapshot.images import ImageColumns
@@ -21,6 +21,8 @@ Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 _FIRST_CAPACITY = 64
+#: Label keys kept as columns; the oldest makes room (it is built again when it is asked for).
+_LABEL_COLUMNS = 1024
 
 
 class Snapshot:
@@ -101,6 +103,8 @@ class Snapshot:
         """The column of a label key, built when first asked for."""
         column = self._labels.get(key)
         if column is None:
+            if len(self._labels) >= _LABEL_COLUMNS:
+                del self._labels[next(iter(self._labels))]
             column = self._labels[key] = LabelColumn(key, self.nodes, self.capacity)
         return column
 
@@ -120,10 +124,21 @@ class Snapshot:
         mask = np.full(self.capacity, bool(term.expressions or term.fields), dtype=np.bool_)
         for requirement in term.expressions:
             mask &= self.requirement_mask(requirement)
-        if term.fields:
-            for row in np.flatnonzero(mask):
-                node = self.nodes[row] if row < len(self.nodes) else None
-                mask[row] = node is not None and NodeSelectorTerm((), term.fields).matches(node.name, {})
+        for field in term.fields:
+            mask &= self._compute_field(field)
+        return mask
+
+    def _compute_field(self, field: Requirement) -> Bools:
+        """Which nodes satisfy a requirement on ``metadata.name``, the only field there is."""
+        mask = np.zeros(self.capacity, dtype=np.bool_)
+        if field.key != "metadata.name":
+            return mask
+        if field.operator is Operator.IN:  # a DaemonSet's pods each ask for one node by name
+            rows = [row for row in map(self.row_of, field.values) if row is not None]
+            mask[rows] = True
+            return mask
+        for row, node in enumerate(self.nodes):
+            mask[row] = node is not None and field.admits(node.name)
         return mask
 
     def _compute_selector(self, selector: NodeSelector) -> Bools:
