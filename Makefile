@@ -6,10 +6,11 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 UV     := 0.13.9
 ARGS   ?=
+N      ?= 2000
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help env demo check lint test test-unit test-integration bench sandbox assets lock fmt clean
+.PHONY: help env demo check lint test test-unit test-integration parity bench sandbox assets oracle lock fmt clean
 
 ## help: this list
 help:
@@ -34,8 +35,8 @@ lint: $(VENV)/.dev
 	$(BIN)/mypy --no-error-summary
 	$(BIN)/lint-imports --no-logo
 
-## test: everything CI runs; the first time it builds a control plane, which takes minutes
-test: lint assets
+## test: everything CI runs; the first time it builds a control plane and an oracle, which takes minutes
+test: lint assets oracle
 	$(BIN)/python -m pytest $(ARGS)
 
 ## test-unit: the fast tests; ARGS="-k name" picks some
@@ -43,8 +44,12 @@ test-unit: $(VENV)/.dev
 	$(BIN)/python -m pytest -q -m "not integration and not slow" $(ARGS)
 
 ## test-integration: the tests that need the control plane
-test-integration: $(VENV)/.dev assets
+test-integration: $(VENV)/.dev assets oracle
 	$(BIN)/python -m pytest -m integration $(ARGS)
+
+## parity: compare with kube-scheduler on N generated cases; ARGS="--seed 7" repeats a run
+parity: $(VENV)/.dev oracle
+	@$(BIN)/python -m tests.parity $(N) $(ARGS)
 
 ## bench: the cost of a decision, and the whole path on a real control plane
 bench: $(VENV)/.dev assets
@@ -58,6 +63,10 @@ sandbox: $(VENV)/.dev assets
 assets: $(VENV)/.python
 	@$(BIN)/python -m tests.controlplane.build
 
+## oracle: build the program that says what kube-scheduler decides once (or use MOORAGE_ORACLE)
+oracle: $(VENV)/.python
+	@$(BIN)/python -m tests.parity.build
+
 ## lock: pin the newest allowed versions of all dependencies anew
 lock: $(VENV)/.uv
 	scripts/lock.sh $(VENV)/.uv/bin/uv
@@ -67,7 +76,7 @@ fmt: $(VENV)/.dev
 	$(BIN)/ruff format --quiet .
 	$(BIN)/ruff check --fix --quiet .
 
-## clean: remove the environment and all caches (not the control plane in ~/.cache)
+## clean: remove the environment and all caches (not what is in ~/.cache: control plane and oracle)
 clean:
 	rm -rf $(VENV) .cache .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
 	find operator tests -name __pycache__ -type d -prune -exec rm -rf {} +

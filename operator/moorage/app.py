@@ -27,6 +27,7 @@ from moorage.adapters.kube.read import KubePodReader
 from moorage.adapters.kube.record import KubeRecorder
 from moorage.adapters.kube.status import KubeStatusWriter
 from moorage.adapters.kube.watch import Pace
+from moorage.adapters.kube.writes import Writer
 from moorage.adapters.telemetry.endpoint import Endpoint
 from moorage.adapters.telemetry.metrics import Metrics
 from moorage.core.engine import Engine, EngineConfig
@@ -43,6 +44,8 @@ logger = logging.getLogger(__name__)
 #: How long an API server that does not answer is waited for at the start.
 _START_PATIENCE = 60.0
 _GRACE = 10.0
+#: Connections for events and conditions.
+_WRITES = 16
 #: The loop and the reflectors may all have something to do in one turn of the event loop, which is to
 #: stay under 50 ms.
 _TURN, _SLICE = 0.015, 0.008
@@ -69,7 +72,8 @@ class App:
         self.names = frozenset(settings.scheduler_name)
         self.pending_selector = pending_selector(settings.scheduler_name)
         self._client = client
-        self._bind_client = client.separate(connection_limit=settings.max_binds)
+        self._bind_writer = Writer(client, limit=settings.max_binds)
+        self._writer = Writer(client, limit=_WRITES)
         self._lease_client = client.separate()
         self._supervisor = Supervisor(on_failure)
         self._stopping = False
@@ -91,15 +95,14 @@ class App:
             on_lost=self._supervisor.fail,
         )
         binder = KubeBinder(
-            self._bind_client,
+            self._bind_writer,
             reader,
             holds=self._leadership.holds,
             late=self.metrics.late,
-            slots=settings.max_binds,
         )
-        self._status = KubeStatusWriter(client, reader, clock, count=self.metrics.condition_written)
+        self._status = KubeStatusWriter(self._writer, reader, clock, count=self.metrics.condition_written)
         self._recorder = KubeRecorder(
-            client,
+            self._writer,
             clock,
             self.metrics,
             controller=settings.scheduler_name[0],
@@ -182,8 +185,8 @@ class App:
         await self._supervisor.cancel("lease")
         await self._supervisor.cancel()
         await self._endpoint.stop()
-        for client in (self._bind_client, self._lease_client, self._client):
-            await client.close()
+        for closable in (self._bind_writer, self._writer, self._lease_client, self._client):
+            await closable.close()
 
     @property
     def failure(self) -> BaseException | None:

@@ -54,7 +54,7 @@ async def stop(memo: kopf.Memo, **_: Any) -> None:
         return
     await app.stop()
     if app.failure is not None:
-        raise kopf.PermanentError(f"the scheduler has failed: {app.failure}") from app.failure
+        raise kopf.PermanentError(f"the scheduler has failed: {app.failure!r}") from app.failure
 
 
 @kopf.on.login()
@@ -81,6 +81,6 @@ async def pod_event(event: kopf.RawEvent, memo: kopf.Memo, **_: Any) -> None:
 
 def _broken(memo: kopf.Memo, failure: BaseException) -> None:
     """A part of the scheduler has died: let Kopf stop as if it were told to; ``stop`` then makes it an error."""
-    logger.critical("The scheduler has failed and stops: %s", failure, exc_info=failure)
+    logger.critical("The scheduler has failed and stops: %r", failure, exc_info=failure)
     memo.failure = failure
     os.kill(os.getpid(), signal.SIGTERM)  # the one way that Kopf's own command offers

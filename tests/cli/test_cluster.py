@@ -42,6 +42,15 @@ def test_everything_finds_its_place():
     assert cluster.skipped == {"ConfigMap": 1, "Deployment": 1}
 
 
+def test_nodes_and_bound_pods_are_in_the_order_of_their_names():
+    given = [make_pod("z", node="b"), make_node("b"), make_pod("w2"), make_pod("a", node="b")]
+    given += [make_pod("q", node="b", namespace="a"), make_node("a"), make_pod("w1")]
+    cluster = intake(*given).cluster(NOW)
+    assert [node.name for node in cluster.nodes] == ["a", "b"]
+    assert [pod.key for pod in cluster.bound] == ["a/q", "default/a", "default/z"]
+    assert [pod.name for pod in cluster.waiting] == ["w2", "w1"], "as they were given"
+
+
 def test_a_bound_pod_that_does_not_say_when_it_started_did_so_now():
     cluster = intake(
         make_pod("a", node="n"), make_pod("b", node="n", status={"startTime": "1970-01-01T00:01:00Z"})

@@ -59,6 +59,13 @@ def test_weights(point):
     assert profile.weight("TaintToleration") == 3
 
 
+@pytest.mark.parametrize("point", ["score", "multiPoint"])
+def test_a_plugin_that_is_mentioned_without_a_weight_weighs_1(point):
+    enabled = [{"name": "TaintToleration"}, {"name": "NodeAffinity", "weight": 0}]
+    profile = one(plugins={point: {"enabled": enabled}})
+    assert (profile.weight("TaintToleration"), profile.weight("NodeAffinity")) == (1, 1)
+
+
 def test_scores_can_be_turned_off_one_by_one_or_all_but_some():
     profile = one(plugins={"score": {"disabled": [{"name": "TaintToleration"}]}})
     assert profile.weight("TaintToleration") == 0
@@ -67,20 +74,57 @@ def test_scores_can_be_turned_off_one_by_one_or_all_but_some():
     profile = one(plugins={"score": {"disabled": [{"name": "*"}], "enabled": enabled}})
     weights = {p.name: profile.weight(p.name) for p in profile.plugins}
     assert {name: weight for name, weight in weights.items() if weight} == {
-        "NodeAffinity": 2,
+        "NodeAffinity": 1,
         "ImageLocality": 5,
     }
+    profile = one(plugins={"score": {"disabled": [{"name": "*"}]}})
+    assert not any(profile.weight(p.name) for p in profile.plugins)
+
+
+def names(profile):
+    return [plugin.name for plugin in profile.plugins]
+
+
+def test_a_plugin_that_is_disabled_and_enabled_runs_last():
+    again = [{"name": "TaintToleration", "weight": 7}]
+    profile = one(plugins={"multiPoint": {"disabled": [{"name": "TaintToleration"}], "enabled": again}})
+    assert names(profile) == [*(name for name in REGISTRY if name != "TaintToleration"), "TaintToleration"]
+    assert profile.weight("TaintToleration") == 7
+    profile = one(plugins={"multiPoint": {"enabled": again}})
+    assert names(profile) == list(REGISTRY), "a plugin that is only enabled anew keeps its place"
+
+
+def test_all_plugins_can_be_turned_off_but_for_those_that_are_named():
+    enabled = [{"name": name} for name in ("NodePorts", "PrioritySort", "NodeName", "DefaultBinder")]
+    profile = one(plugins={"multiPoint": {"disabled": [{"name": "*"}], "enabled": enabled}})
+    assert names(profile) == ["SupportedFeatures", "NodePorts", "PrioritySort", "NodeName", "DefaultBinder"]
+
+
+def test_arguments_of_a_disabled_plugin_are_read_and_not_used():
+    off = {"multiPoint": {"disabled": [{"name": "NodeResourcesBalancedAllocation"}]}}
+    args = {"name": "NodeResourcesBalancedAllocation", "args": {"resources": [{"name": "cpu", "weight": 1}]}}
+    profile = one(plugins=off, pluginConfig=[args])
+    assert "NodeResourcesBalancedAllocation" not in names(profile)
+    args["args"]["resources"][0]["weight"] = 2
+    with pytest.raises(ConfigError, match=r"resources\[0\].weight: must be 1, not 2"):
+        one(plugins=off, pluginConfig=[args])
+
+
+def test_empty_arguments_are_no_arguments():
+    for empty in ({"args": {}}, {}, {"args": {"kind": "NodeAffinityArgs"}}):
+        assert names(one(pluginConfig=[{"name": "NodeAffinity", **empty}])) == list(REGISTRY)
 
 
 def test_plugins_can_be_removed():
     profile = one(
         plugins={"multiPoint": {"disabled": [{"name": "NodePorts"}, {"name": "PodTopologySpread"}]}}
     )
-    assert "NodePorts" not in [p.name for p in profile.plugins]
+    assert "NodePorts" not in names(profile)
 
 
 def test_scoring_strategies():
-    assert scoring_strategy() == ScoringStrategy()
+    assert plugin(one(pluginConfig=[{"name": "NodeResourcesFit"}]), "NodeResourcesFit") == NodeResourcesFit()
+    assert scoring_strategy(type="LeastAllocated") == ScoringStrategy()
     assert scoring_strategy(
         type="MostAllocated", resources=[{"name": "cpu", "weight": 3}, {"name": "a.b/c"}]
     ) == (ScoringStrategy(StrategyType.MOST_ALLOCATED, (Weighted("cpu", 3), Weighted("a.b/c", 1))))
@@ -132,8 +176,71 @@ def test_other_arguments():
         ),
         (
             {"profiles": [{"plugins": {"multiPoint": {"disabled": [{"name": "*"}]}}}]},
-            "profiles[0].plugins.multiPoint.disabled: '*' is not supported",
+            "profiles[0]: profile 'default-scheduler' needs exactly one QueueSort plugin",
         ),
+        (
+            {"profiles": [{"plugins": {"multiPoint": {"disabled": [{"name": "DefaultBinder"}]}}}]},
+            "profiles[0]: profile 'default-scheduler' needs a Bind plugin",
+        ),
+        (
+            {"profiles": [{"plugins": {"multiPoint": {"disabled": [{"name": "SupportedFeatures"}]}}}]},
+            "profiles[0].plugins.multiPoint.disabled[0].name: there is no plugin 'SupportedFeatures'",
+        ),
+        (
+            {
+                "profiles": [
+                    {"plugins": {"multiPoint": {"enabled": [{"name": "NodeName"}, {"name": "NodeName"}]}}}
+                ]
+            },
+            "profiles[0].plugins.multiPoint.enabled[1].name: plugin 'NodeName' is enabled twice",
+        ),
+        (
+            {"profiles": [{"plugins": {"score": {"enabled": [{"name": "NodeName"}]}}}]},
+            "profiles[0].plugins.score.enabled[0].name: plugin 'NodeName' does not score nodes",
+        ),
+        (
+            {
+                "profiles": [
+                    {
+                        "plugins": {
+                            "multiPoint": {"disabled": [{"name": "NodeAffinity"}]},
+                            "score": {"enabled": [{"name": "NodeAffinity"}]},
+                        }
+                    }
+                ]
+            },
+            "plugin 'NodeAffinity' is disabled; enabling it for scores alone is not supported",
+        ),
+        (
+            {"profiles": [{"pluginConfig": [{"name": "NodeAffinity"}, {"name": "NodeAffinity"}]}]},
+            "profiles[0].pluginConfig[1].name: the arguments of plugin 'NodeAffinity' are given twice",
+        ),
+        (
+            {
+                "profiles": [
+                    {
+                        "pluginConfig": [
+                            {"name": "DefaultPreemption", "args": {"minCandidateNodesPercentage": 101}}
+                        ]
+                    }
+                ]
+            },
+            "args.minCandidateNodesPercentage: must be between 0 and 100, not 101",
+        ),
+        (
+            {
+                "profiles": [
+                    {
+                        "pluginConfig": [
+                            {"name": "NodeResourcesFit", "args": {"ignoredResourceGroups": ["a/b"]}}
+                        ]
+                    }
+                ]
+            },
+            "args.ignoredResourceGroups[0]: must not contain '/'",
+        ),
+        ({"parallelism": 0}, "parallelism: must be between 1 and"),
+        ({"percentageOfNodesToScore": 101}, "percentageOfNodesToScore: must be between 0 and 100"),
         (
             {"profiles": [{"plugins": {"multiPoint": {"disabled": [{"name": "PrioritySort"}]}}}]},
             "profiles[0]: profile 'default-scheduler' needs exactly one QueueSort plugin",
@@ -158,17 +265,28 @@ def test_what_is_not_honoured_is_an_error_and_names_the_field(config, message):
     ("strategy", "field"),
     [
         ({"type": "Tetris"}, "type"),
+        ({}, "type"),
+        (
+            {"type": "MostAllocated", "requestedToCapacityRatio": {"shape": [{"utilization": 1}]}},
+            "requestedToCapacityRatio",
+        ),
         ({"type": "RequestedToCapacityRatio"}, "requestedToCapacityRatio.shape"),
         (
-            {"requestedToCapacityRatio": {"shape": [{"utilization": 5}, {"utilization": 5}]}},
+            {
+                "type": "RequestedToCapacityRatio",
+                "requestedToCapacityRatio": {"shape": [{"utilization": 5}, {"utilization": 5}]},
+            },
             "requestedToCapacityRatio.shape",
         ),
         (
-            {"requestedToCapacityRatio": {"shape": [{"utilization": 101}]}},
+            {
+                "type": "RequestedToCapacityRatio",
+                "requestedToCapacityRatio": {"shape": [{"utilization": 101}]},
+            },
             "requestedToCapacityRatio.shape[0].utilization",
         ),
-        ({"resources": [{"name": "cpu", "weight": 1000}]}, "resources[0].weight"),
-        ({"kind": "x"}, "kind"),
+        ({"type": "LeastAllocated", "resources": [{"name": "cpu", "weight": 1000}]}, "resources[0].weight"),
+        ({"type": "LeastAllocated", "kind": "x"}, "kind"),
     ],
 )
 def test_broken_strategies(strategy, field):

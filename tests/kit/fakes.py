@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from moorage.adapters.kube.client import KubeClient
+from moorage.adapters.kube.writes import Writer
 from moorage.core.model.events import BindFailed, BindSucceeded, Event, EvictionFinished
 from moorage.core.model.instructions import Evict, Instruction, Placement, Record, SetCondition
 from moorage.core.model.pod import Pod, PodRef, PodSpec
@@ -217,12 +218,15 @@ Answer = Any | Exception | Callable[[Asked], Any]
 
 
 class FakeClient(KubeClient):
-    """Stands for ``KubeClient``: each request is answered by the next of ``answers`` for it, or ``default``.
+    """Stands for ``KubeClient``, and its ``writer`` for ``Writer``.
 
+    Each request is answered by the next of ``answers``, or by ``default`` when there is none left.
     An answer is a value, an exception to raise, or a function of the request, which may be async.
     """
 
-    def __init__(self, *answers: Answer, default: Answer = None) -> None:  # nothing of a real one is needed
+    def __init__(self, *answers: Answer, default: Answer = None, slots: int = 1000) -> None:
+        """Nothing of a real one is needed; ``slots`` limits how many writes are under way."""
+        self.writer = FakeWriter(self, slots)
         self.answers: deque[Answer] = deque(answers)
         self.default: Answer = default
         self.requests: list[Asked] = []
@@ -250,3 +254,27 @@ class FakeClient(KubeClient):
         if isinstance(answer, Exception):
             raise answer
         return answer
+
+
+class FakeWriter(Writer):
+    """Writes by way of a fake client, no more than ``slots`` at a time."""
+
+    def __init__(self, client: FakeClient, slots: int) -> None:
+        """Nothing of a real one is needed."""
+        self.client = client
+        self._slots = asyncio.Semaphore(slots)
+
+    async def write(
+        self,
+        method: str,
+        path: str,
+        body: Any,
+        *,
+        content_type: str = "application/json",
+        timeout: float = 30.0,
+        check: Callable[[], None] = lambda: None,
+    ) -> None:
+        """A request with a check right before it."""
+        async with self._slots:
+            check()
+            await self.client.request(method, path, body=body, content_type=content_type)

@@ -227,7 +227,7 @@ def check_filter_by_the_rules(plugin: Any, cluster: Cluster, pod: Pod) -> None:
 def check_score_by_the_rules(plugin: Any, cluster: Cluster, pod: Pod) -> None:
     """Raw and normalised scores are those of the scalar reference.
 
-    Of amounts beyond 2**56 the lowest bits are let go (kube-scheduler overflows there), which can cost one percent of utilisation.
+    Of amounts beyond 2**56 the lowest bits are let go (kube-scheduler overflows there), which can cost one percent.
     """
     if not isinstance(plugin, ScorePlugin):
         return
@@ -247,7 +247,8 @@ def check_score_by_the_rules(plugin: Any, cluster: Cluster, pod: Pod) -> None:
         if plugin.name == "NodeResourcesFit" and any(
             amount > 1 << 56 for amount in node.allocatable.values()
         ):
-            steepest = 10 if plugin.strategy.type is StrategyType.REQUESTED_TO_CAPACITY_RATIO else 1
+            kind = plugin.strategy.type  # type: ignore[attr-defined]  # the plugin of that name has one
+            steepest = 10 if kind is StrategyType.REQUESTED_TO_CAPACITY_RATIO else 1
             assert abs(expected - by_name[node.name]) <= steepest, node.name
         else:
             assert expected == by_name[node.name], node.name

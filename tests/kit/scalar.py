@@ -168,7 +168,7 @@ def pod_amount(pod: Pod, resource: str, *, defaults: bool) -> int:
 def counted(
     resources: Sequence[Weighted], pod: Pod, node: Node, pods: Sequence[Pod], *, defaults: bool
 ) -> list[tuple[int, int, int, int]]:
-    """``calculateNodeAllocatableRequest``: (weight, with the pod, without it, allocatable) of each resource that counts."""
+    """``calculateNodeAllocatableRequest``: (weight, with the pod, without, allocatable) of each that counts."""
     rows = []
     for resource in resources:
         amount = pod_amount(pod, resource.name, defaults=defaults)
@@ -393,6 +393,7 @@ RULES: dict[str, Rules] = {
 
 #: The order in which kube-scheduler's default profile asks its Filter plugins.
 FILTER_ORDER = (
-    "SupportedFeatures", "NodeName", "NodeUnschedulable", "TaintToleration", "NodeAffinity", "NodePorts", "NodeResourcesFit",
+    "SupportedFeatures", "NodeName", "NodeUnschedulable", "TaintToleration", "NodeAffinity", "NodePorts",
+    "NodeResourcesFit",
 )  # fmt: skip
 WEIGHTS = {"TaintToleration": 3, "NodeAffinity": 2}

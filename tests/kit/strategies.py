@@ -7,8 +7,9 @@ by HYPOTHESIS_PROFILE: ``hunt`` takes long and is for looking for trouble.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
@@ -216,9 +217,9 @@ def build(cluster: Cluster, *, order: Sequence[int] | None = None, holes: Sequen
     return cache.snapshot
 
 
-def columns_of(snapshot: Snapshot) -> Mapping[str, object]:
+def columns_of(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
     """Everything a snapshot says about its nodes, by node name: equal for equal clusters, whatever the rows."""
-    told: dict[str, object] = {}
+    told: dict[str, dict[str, Any]] = {}
     for row, node in enumerate(snapshot.nodes):
         if node is None:
             continue

@@ -151,6 +151,10 @@ class CacheMachine(RuleBasedStateMachine):
 
     # -- transactions ----------------------------------------------------------------------------
 
+    def under_way(self) -> Transaction:
+        assert self.transaction is not None
+        return self.transaction
+
     @precondition(lambda self: self.transaction is None)
     @rule()
     def begin(self):
@@ -162,29 +166,31 @@ class CacheMachine(RuleBasedStateMachine):
     @rule(data=st.data())
     def evict(self, data):
         uid = data.draw(st.sampled_from(sorted(self.pods)))
-        self.transaction.evict(uid)
+        transaction = self.under_way()
+        transaction.evict(uid)
         self.evicted = True
         del self.pods[uid]
         with pytest.raises(LookupError):
-            self.transaction.evict(uid)
+            transaction.evict(uid)
 
     @precondition(lambda self: self.transaction is not None)
     @rule()
     def rollback(self):
-        self.transaction.rollback()
+        self.under_way().rollback()
         self.pods, self.transaction = self.saved, None
 
     @precondition(lambda self: self.transaction is not None)
     @rule()
     def commit(self):
         placed = [pod for uid, (pod, _) in self.pods.items() if uid not in self.saved]
+        transaction = self.under_way()
         if self.evicted:
             with pytest.raises(ValueError, match="cannot be committed"):
-                self.transaction.commit()
+                transaction.commit()
             self.rollback()
         else:
-            assert set(map(id, self.transaction.commit())) == set(map(id, placed))
-            self.transaction.rollback()  # nothing is left to undo
+            assert set(map(id, transaction.commit())) == set(map(id, placed))
+            transaction.rollback()  # nothing is left to undo
             self.transaction = None
 
     # -- looking ---------------------------------------------------------------------------------
@@ -225,7 +231,7 @@ class CacheMachine(RuleBasedStateMachine):
         snapshot, rebuilt = self.cache.snapshot, self.rebuilt()
         present, size = snapshot.images.column(image, snapshot.nodes, snapshot.capacity)
         having = {name for name, node in self.nodes.items() if image in node.images}
-        assert having == {snapshot.name_at(row) for row in np.flatnonzero(present)}
+        assert having == {snapshot.name_at(int(row)) for row in np.flatnonzero(present)}
         assert size == (IMAGE_SIZES[image] if having else 0)
         column = snapshot.label(key)
         for name, node in self.nodes.items():

@@ -273,7 +273,9 @@ class EngineMachine(RuleBasedStateMachine):
             a for a in self.answers if isinstance(a, BindSucceeded | BindFailed) and a.ref.uid == uid
         ]
         assert not under_way or uid not in self.pods or self.pods[uid].finished, f"{placement} twice"
-        assert self.engine.cache.state(uid).node_name == placement.node_name
+        state = self.engine.cache.state(uid)
+        assert state is not None
+        assert state.node_name == placement.node_name
 
     @precondition(lambda self: self.sent)
     @rule(data=st.data(), fate=st.sampled_from(("fine", "fine", "fine", "lost", "refused")))
@@ -284,6 +286,7 @@ class EngineMachine(RuleBasedStateMachine):
     def bind(self, placement, fate, failure):
         ref, node = placement.ref, placement.node_name
         look = self.engine.last_look(placement)
+        answer: BindFailed | BindSucceeded
         pod = self.pods.get(ref.uid)
         if look is not None:
             answer = BindFailed(ref, node, BindFailure.STALE, look)
@@ -405,8 +408,8 @@ class EngineMachine(RuleBasedStateMachine):
         assert len(self.engine.assumptions) == 0
         waiting = {p.uid for p in self.unbound() if p.spec.scheduler_name == "moorage" and not p.deleting}
         assert waiting == {queued.pod.uid for queued in self.engine.queue.entries()}
-        for uid in waiting:
-            assert self.engine.evaluate(self.engine.queue.get(uid).pod, self.driven.now).feasible == ()
+        for queued in self.engine.queue.entries():
+            assert self.engine.evaluate(queued.pod, self.driven.now).feasible == ()
         for uid in list(self.pods):
             self.drop(uid)
         for name in list(self.nodes):

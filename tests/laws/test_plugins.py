@@ -52,7 +52,7 @@ PLUGINS = {
 )
 @given(cluster=clusters(), spec=specs())
 def test_laws(plugin, cluster, spec):
-    """All checks on each example, since making examples costs more than the checks do; the note names the one that fails."""
+    """All checks on each example, for making examples is what costs; the note names the one that fails."""
     for name, check in CHECKS.items():
         note(f"check: {name}")
         check(PLUGINS[plugin], cluster, make_pod("asking", spec=spec))

@@ -24,7 +24,7 @@ def _labelled(pod, event):
 
 
 #: What wakes whom, by scheduler name: the same plugin may listen to other things in another profile.
-WAKES = {
+WAKES: dict[str, dict[str, tuple[WakesOn, ...]]] = {
     "one": {
         "A": (WakesOn(Resource.ASSIGNED_POD, Action.DELETE),),
         "B": (WakesOn(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL, _large_enough),),
@@ -253,6 +253,7 @@ class QueueMachine(RuleBasedStateMachine):
         }
         for uid, m in self.model.items():
             queued = self.queue.get(uid)
+            assert queued is not None
             assert (m.pod, m.attempts, m.backoff_until, m.since) == (
                 queued.pod, queued.attempts, queued.backoff_until, queued.since,
             )  # fmt: skip

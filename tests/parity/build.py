@@ -1,4 +1,4 @@
-"""Builds the oracle from source, once per machine: `python -m tests.parity.build`.
+"""Builds the oracle from source, once per machine: `make oracle`.
 
 The program lives in the user's cache beside the control plane's, in a folder named by a hash of all that goes
 into it, so it is built again only when its source, a dependency or the compiler changes.  With
@@ -7,18 +7,30 @@ into it, so it is built again only when its source, a dependency or the compiler
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import platform
-import subprocess
 import sys
-import time
 from pathlib import Path
 
-from tests.controlplane import build as controlplane
-from tests.controlplane.build import BuildError
+from tests.controlplane.build import (
+    KUBERNETES_VERSION,
+    ROOT,
+    STAMP,
+    BuildError,
+    cache_home,
+    find_go,
+    go_build,
+    go_version,
+    link,
+    locked,
+    say,
+)
 
 SOURCES = Path(__file__).resolve().parent / "oracle"
+PLACE = ROOT / ".cache" / "oracle"
+PROGRAM = "oracle"
 LDFLAGS = "-s -w"  # no symbols: half the size, and a panic still names function and line
 
 
@@ -29,60 +41,40 @@ def find() -> Path:
         if not program.is_file():
             raise BuildError(f"MOORAGE_ORACLE={named} is no file")
         return program
-    program = _target()
-    if not program.exists():
-        raise BuildError("the oracle is not built: run `python -m tests.parity.build`")
-    return program
+    try:
+        stamp = (PLACE / STAMP).read_text()
+    except OSError:
+        raise BuildError("the oracle is not built: run `make oracle`") from None
+    if stamp != _sources_hash():
+        raise BuildError("the oracle was built from other sources: run `make oracle`")
+    return PLACE.resolve() / PROGRAM
 
 
 def build() -> Path:
-    """Build the program if it is missing or out of date."""
-    if "MOORAGE_ORACLE" in os.environ:
+    """Build the program if it is missing or out of date, and link `.cache/oracle` to its folder."""
+    with contextlib.suppress(BuildError):
         return find()
-    program = _target()
-    program.parent.mkdir(parents=True, exist_ok=True)
-    with controlplane._locked(program.parent / "lock"):
-        if not program.exists():
-            _compile(program)
-    return program
+    if "MOORAGE_ORACLE" in os.environ:
+        return find()  # which says what is wrong with it
+    go = find_go()
+    version = go_version(go)
+    key = hashlib.sha256(f"{_sources_hash()} {version} {platform.system()} {platform.machine()}".encode())
+    folder = cache_home() / f"oracle-{key.hexdigest()[:16]}"
+    folder.mkdir(parents=True, exist_ok=True)
+    with locked(folder / "lock"):
+        if not (folder / STAMP).exists():
+            what = f"the oracle (kube-scheduler {KUBERNETES_VERSION} as a library)"
+            say(f"Building {what} with {version}: minutes the first time")
+            go_build(go, ".", folder / PROGRAM, folder=SOURCES, ldflags=LDFLAGS)
+            (folder / STAMP).write_text(_sources_hash())
+    link(PLACE, folder)
+    return folder / PROGRAM
 
 
-def _target() -> Path:
-    parts = [
-        platform.system(),
-        platform.machine(),
-        controlplane._go_version(controlplane._find_go()),
-        LDFLAGS,
-    ]
+def _sources_hash() -> str:
     sources = sorted((*SOURCES.glob("*.go"), *SOURCES.glob("go.*")))
-    parts += [path.read_text() for path in sources]
-    key = hashlib.sha256("\0".join(parts).encode()).hexdigest()
-    return controlplane._cache_home() / f"oracle-{key[:16]}" / "oracle"
-
-
-def _compile(program: Path) -> None:
-    """Compile, counting packages: Go can report no other progress (`-v` names each package when it is done)."""
-    began = time.monotonic()
-    controlplane._say(f"Building the oracle (kube-scheduler {controlplane.KUBERNETES_VERSION} as a library)")
-    partial = program.with_name(f"{program.name}.{os.getpid()}.part")
-    command = [controlplane._find_go(), "build", "-v", "-trimpath", "-buildvcs=false", "-ldflags", LDFLAGS]
-    command += ["-o", str(partial), "."]
-    environment = controlplane._go_env()
-    with subprocess.Popen(
-        command, cwd=SOURCES, env=environment, stderr=subprocess.PIPE, text=True
-    ) as compiler:
-        progress = controlplane._Progress(program.name, began)
-        tail: list[str] = []
-        assert compiler.stderr is not None
-        for line in compiler.stderr:
-            tail = [*tail[-30:], line]
-            progress.packages += 1
-        progress.end()
-    if compiler.returncode:
-        partial.unlink(missing_ok=True)
-        raise BuildError(f"go build of {SOURCES.name} failed:\n{''.join(tail)}")
-    partial.replace(program)
-    controlplane._say(f"  oracle: {program.stat().st_size >> 20} MiB in {controlplane._elapsed(began)}")
+    inputs = [LDFLAGS, *(path.read_text() for path in sources)]
+    return hashlib.sha256("\0".join(inputs).encode()).hexdigest()
 
 
 def main() -> int:
@@ -92,7 +84,7 @@ def main() -> int:
     except BuildError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    controlplane._say(f"Oracle: {program}")
+    say(f"Oracle: {program}")
     return 0
 
 

@@ -39,8 +39,10 @@ class Source:
 class Cluster:
     """What the objects come to.  ``asked`` are pending pods in the order in which they were given.
 
-    ``waiting`` are pending pods that nobody asks about, but whose nominations count.  ``abrupt`` are the UIDs of
-    pods whose grace period is 0: asked to go, they are gone.
+    ``waiting`` are pending pods that nobody asks about, but whose nominations count, as they were given, too.
+    Nodes and bound pods are sorted by name: what depends on who comes first (an image's size is taken from the
+    first node that has it) must not depend on the order of a file.  ``abrupt`` are the UIDs of pods whose grace
+    period is 0: asked to go, they are gone.
     """
 
     nodes: list[Node] = field(default_factory=list)
@@ -148,6 +150,8 @@ class Intake:
                     result.budgets.append(budget)
                 case Pod() as pod if not pod.finished:
                     _sort_pod(pod, item, result, now)
+        result.nodes.sort(key=lambda node: node.name)
+        result.bound.sort(key=lambda pod: (pod.namespace, pod.name))
         return result
 
     def _add(self, obj: Mapping[str, Any], kind: Kind, source: Source, *, asked: bool) -> None:

@@ -5,18 +5,19 @@ Whatever would change a decision and is not honoured is an error that names the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Final
 
 import yaml
 
-from moorage.adapters.kube.fields import Reader
-from moorage.core.framework.interface import Plugin
+from moorage.adapters.kube.fields import INT32, Reader
+from moorage.core.framework.interface import BindPlugin, Plugin, ScorePlugin
 from moorage.core.framework.resource_scoring import ScoringStrategy, StrategyType, Weighted
 from moorage.core.plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
 from moorage.core.plugins.node_resources_fit import NodeResourcesFit
+from moorage.core.plugins.supported_features import SupportedFeatures
 from moorage.core.profile import DEFAULT_SCHEDULER_NAME, Profile, default_profile
 
 KUBE_SCHEDULER_NAME: Final = "default-scheduler"
@@ -72,6 +73,7 @@ def read_config(config: object) -> Mapping[str, Profile]:
         if top.get(key, right) != right:
             reader.report(key, f"must be {right}, not {top[key]!r}")
     _refuse_others(top, "", _IRRELEVANT | {"profiles"}, reader)
+    _check_numbers(top, reader)
     profiles = [
         _profile(profile, path, reader) for path, profile in reader.objects(top.get("profiles"), "profiles")
     ]
@@ -87,6 +89,14 @@ def read_config(config: object) -> Mapping[str, Profile]:
     return result
 
 
+def _check_numbers(top: Mapping[str, Any], reader: Reader) -> None:
+    """Numbers that are not used here must still be such as kube-scheduler accepts."""
+    reader.whole(top.get("percentageOfNodesToScore"), "percentageOfNodesToScore", (0, 100))
+    for key in ("parallelism", "podInitialBackoffSeconds", "podMaxBackoffSeconds"):
+        if top.get(key) is not None:
+            reader.whole(top[key], key, (1, INT32[1]))
+
+
 def _profile(profile: Mapping[str, Any], path: str, reader: Reader) -> Profile:
     _refuse_others(
         profile, path, {"schedulerName", "percentageOfNodesToScore", "plugins", "pluginConfig"}, reader
@@ -94,82 +104,149 @@ def _profile(profile: Mapping[str, Any], path: str, reader: Reader) -> Profile:
     name = reader.text(profile.get("schedulerName"), f"{path}.schedulerName") or KUBE_SCHEDULER_NAME
     base = default_profile(name)
     plugins = {plugin.name: plugin for plugin in base.plugins}
-    weights = dict(base.weights)
-    points = reader.mapping(profile.get("plugins"), f"{path}.plugins")
-    _refuse_others(points, f"{path}.plugins", {"multiPoint", "score"}, reader)
-    for point in ("multiPoint", "score"):
-        where = f"{path}.plugins.{point}"
-        chosen = reader.mapping(points.get(point), where)
-        _refuse_others(chosen, where, {"enabled", "disabled"}, reader)
-        for disabled in _names(chosen.get("disabled"), f"{where}.disabled", reader):
-            for plugin in list(plugins) if disabled == "*" else [disabled]:
-                if point == "score":
-                    weights[plugin] = 0
-                elif disabled != "*":
-                    plugins.pop(plugin, None)
-                else:
-                    reader.report(f"{where}.disabled", "'*' is not supported")
-                    break
-        for at, item in reader.objects(chosen.get("enabled"), f"{where}.enabled"):
-            plugin = reader.text(item.get("name"), f"{at}.name")
-            if plugin not in plugins:
-                reader.report(f"{at}.name", f"plugin {plugin!r} is not supported")
-            elif weight := reader.whole(item.get("weight"), f"{at}.weight", (0, 2**31 - 1)):
-                weights[plugin] = weight
-            elif not weights.get(plugin, 1):
-                weights[plugin] = base.weight(plugin)
-    for at, item in reader.objects(profile.get("pluginConfig"), f"{path}.pluginConfig"):
-        _configure(item, at, plugins, reader)
+    _configure(profile.get("pluginConfig"), f"{path}.pluginConfig", plugins, reader)
+    where = f"{path}.plugins"
+    points = reader.mapping(profile.get("plugins"), where)
+    _refuse_others(points, where, {"multiPoint", "score"}, reader)
+    weights = _multi_point(_point(points, "multiPoint", where, reader), base, reader)
+    _score(_point(points, "score", where, reader), weights, plugins, reader)
+    if not any(isinstance(plugins[each], BindPlugin) for each in weights):
+        reader.report(path, f"profile {name!r} needs a Bind plugin")
     try:
-        return Profile(name, tuple(plugins.values()), weights)
+        return Profile(name, tuple(plugins[each] for each in weights), weights)
     except ValueError as error:
         reader.report(path, str(error))
         return base
 
 
-def _names(value: object, path: str, reader: Reader) -> Iterator[str]:
+@dataclass(frozen=True, slots=True)
+class _Point:
+    """What a profile says of one extension point: plugins to turn off, and to turn on, with path and weight."""
+
+    path: str
+    disabled: frozenset[str]
+    enabled: Mapping[str, tuple[str, int]]
+
+    def disables(self, plugin: str) -> bool:
+        """Whether the plugin, or every plugin, is turned off here."""
+        return plugin in self.disabled or "*" in self.disabled
+
+
+def _point(points: Mapping[str, Any], point: str, path: str, reader: Reader) -> _Point:
+    where = f"{path}.{point}"
+    chosen = reader.mapping(points.get(point), where)
+    _refuse_others(chosen, where, {"enabled", "disabled"}, reader)
+    known = _default_names()
+    disabled = []
+    for at, item in reader.objects(chosen.get("disabled"), f"{where}.disabled"):
+        disabled.append(reader.text(item.get("name"), f"{at}.name"))
+        if disabled[-1] not in {"*", *known, *_KUBE_PLUGINS_NOT_HERE}:
+            reader.report(f"{at}.name", f"there is no plugin {disabled[-1]!r}")
+    enabled: dict[str, tuple[str, int]] = {}
+    for at, item in reader.objects(chosen.get("enabled"), f"{where}.enabled"):
+        name = reader.text(item.get("name"), f"{at}.name")
+        if name not in known:
+            reader.report(f"{at}.name", f"plugin {name!r} is not supported")
+        elif name in enabled:
+            reader.report(f"{at}.name", f"plugin {name!r} is enabled twice")
+        else:  # kube-scheduler's default weight counts only for a plugin that is not mentioned
+            enabled[name] = (at, reader.whole(item.get("weight"), f"{at}.weight", (0, INT32[1])) or 1)
+    return _Point(where, frozenset(disabled), enabled)
+
+
+def _default_names() -> tuple[str, ...]:
+    """The plugins that a configuration may name, in the order in which they run by default."""
+    return tuple(p.name for p in default_profile().plugins if not isinstance(p, SupportedFeatures))
+
+
+def _multi_point(point: _Point, base: Profile, reader: Reader) -> dict[str, int]:
+    """Which plugins run, in their order, and how much each counts.
+
+    A default plugin that is enabled anew keeps its place; one that is also disabled moves to the end.
+    """
+    weights = {SupportedFeatures.name: 0}  # never off: a pod must not be placed without what it asks for
+    for name in _default_names():
+        if not point.disables(name):
+            weights[name] = point.enabled[name][1] if name in point.enabled else base.weight(name)
+    for name, (_, weight) in point.enabled.items():
+        weights.setdefault(name, weight)
+    return weights
+
+
+def _score(point: _Point, weights: dict[str, int], plugins: Mapping[str, Plugin], reader: Reader) -> None:
+    """Apply what is said of scores alone; a weight of 0 means that the plugin does not score."""
+    for name in weights:
+        if point.disables(name):
+            weights[name] = 0
+    for name, (path, weight) in point.enabled.items():
+        if not isinstance(plugins[name], ScorePlugin):
+            reader.report(f"{path}.name", f"plugin {name!r} does not score nodes")
+        elif name not in weights:
+            message = f"plugin {name!r} is disabled; enabling it for scores alone is not supported"
+            reader.report(f"{path}.name", message)
+        else:
+            weights[name] = weight
+
+
+def _configure(value: object, path: str, plugins: dict[str, Plugin], reader: Reader) -> None:
+    """Read the arguments of plugins, whether they are enabled or not."""
+    seen = set()
     for at, item in reader.objects(value, path):
         name = reader.text(item.get("name"), f"{at}.name")
-        if name != "*" and name not in _KUBE_PLUGINS_NOT_HERE and name not in _known():
-            reader.report(f"{at}.name", f"there is no plugin {name!r}")
-        yield name
+        if name in seen:
+            reader.report(f"{at}.name", f"the arguments of plugin {name!r} are given twice")
+        seen.add(name)
+        args = {
+            key: arg
+            for key, arg in reader.mapping(item.get("args"), f"{at}.args").items()
+            if key not in ("apiVersion", "kind")
+        }
+        if args or name not in plugins:
+            _configure_one(name, args, at, plugins, reader)
 
 
-def _known() -> frozenset[str]:
-    return frozenset(plugin.name for plugin in default_profile().plugins)
-
-
-def _configure(item: Mapping[str, Any], path: str, plugins: dict[str, Plugin], reader: Reader) -> None:
-    name = reader.text(item.get("name"), f"{path}.name")
-    args = reader.mapping(item.get("args"), f"{path}.args")
+def _configure_one(
+    name: str, args: Mapping[str, Any], path: str, plugins: dict[str, Plugin], reader: Reader
+) -> None:
     plugin = plugins.get(name)
-    plain = {"apiVersion", "kind"}
+    where = f"{path}.args"
     if isinstance(plugin, NodeResourcesFit):
-        known = plain | {"scoringStrategy", "ignoredResources", "ignoredResourceGroups"}
-        _refuse_others(args, f"{path}.args", known, reader)
+        _refuse_others(args, where, {"scoringStrategy", "ignoredResources", "ignoredResourceGroups"}, reader)
+        groups = reader.texts(args.get("ignoredResourceGroups"), f"{where}.ignoredResourceGroups")
+        for index, group in enumerate(groups):
+            if "/" in group:
+                reader.report(f"{where}.ignoredResourceGroups[{index}]", "must not contain '/'")
         plugins[name] = replace(
             plugin,
-            strategy=_strategy(args.get("scoringStrategy"), f"{path}.args.scoringStrategy", reader),
-            ignored=frozenset(reader.texts(args.get("ignoredResources"), f"{path}.args.ignoredResources")),
-            ignored_groups=frozenset(
-                reader.texts(args.get("ignoredResourceGroups"), f"{path}.args.ignoredResourceGroups")
-            ),
+            strategy=_strategy(args.get("scoringStrategy"), f"{where}.scoringStrategy", reader),
+            ignored=frozenset(reader.texts(args.get("ignoredResources"), f"{where}.ignoredResources")),
+            ignored_groups=frozenset(groups),
         )
     elif isinstance(plugin, NodeResourcesBalancedAllocation):
-        _refuse_others(args, f"{path}.args", plain | {"resources"}, reader)
-        resources = _resources(args.get("resources"), f"{path}.args.resources", reader)
+        _refuse_others(args, where, {"resources"}, reader)
+        resources = _resources(args.get("resources"), f"{where}.resources", reader)
+        for index, resource in enumerate(resources):
+            if resource.weight != 1:
+                reader.report(f"{where}.resources[{index}].weight", f"must be 1, not {resource.weight}")
+            if resource.name in (earlier.name for earlier in resources[:index]):
+                reader.report(f"{where}.resources[{index}].name", f"{resource.name!r} is listed twice")
         plugins[name] = replace(plugin, resources=resources or plugin.resources)
     elif name == "DefaultPreemption":  # how many candidates to sample; all are looked at here
-        known = plain | {"minCandidateNodesPercentage", "minCandidateNodesAbsolute"}
-        _refuse_others(args, f"{path}.args", known, reader)
+        _refuse_others(args, where, {"minCandidateNodesPercentage", "minCandidateNodesAbsolute"}, reader)
+        key = "minCandidateNodesPercentage"
+        reader.whole(args.get(key), f"{where}.{key}", (0, 100))
+        key = "minCandidateNodesAbsolute"
+        reader.whole(args.get(key), f"{where}.{key}", (0, INT32[1]))
     else:
         reader.report(f"{path}.name", f"arguments of plugin {name!r} are not supported")
 
 
 def _strategy(value: object, path: str, reader: Reader) -> ScoringStrategy:
+    if value is None:
+        return ScoringStrategy()
     strategy = reader.mapping(value, path)
     _refuse_others(strategy, path, {"type", "resources", "requestedToCapacityRatio"}, reader)
-    name = reader.text(strategy.get("type"), f"{path}.type") or StrategyType.LEAST_ALLOCATED.value
+    name = reader.text(strategy.get("type"), f"{path}.type")
     try:
         kind = StrategyType(name)
     except ValueError:
@@ -186,6 +263,8 @@ def _strategy(value: object, path: str, reader: Reader) -> ScoringStrategy:
     )
     if kind is StrategyType.REQUESTED_TO_CAPACITY_RATIO and not shape:
         reader.report(where, "must have at least one point")
+    if kind is not StrategyType.REQUESTED_TO_CAPACITY_RATIO and ratio:
+        reader.report(f"{path}.requestedToCapacityRatio", f"does not go with type {kind.value}")
     if any(left >= right for (left, _), (right, _) in pairwise(shape)):
         reader.report(where, "utilization must ascend from point to point")
     resources = _resources(strategy.get("resources"), f"{path}.resources", reader)

@@ -98,7 +98,7 @@ def run(verbose: int, log_format: str, **given: Any) -> None:
         raise click.UsageError(str(error)) from error
     failure = _operate(settings)
     if failure is not None:
-        click.secho(f"moorage run: {failure}", fg="red", err=True)
+        click.secho(f"moorage run: {str(failure) or repr(failure)}", fg="red", err=True)
         raise SystemExit(FAILED)
 
 

@@ -20,6 +20,7 @@ from moorage.core.model.instructions import (
     Attempted,
     AttemptResult,
     Bind,
+    Evict,
     Fault,
     Instruction,
     Placement,
@@ -202,7 +203,10 @@ class Attempts:
         elif remedy is None or remedy.clear_nomination:
             self._nominator.withdraw(pod.uid)
             nomination = "" if pod.nominated_node else None
+        evicting = any(isinstance(instruction, Evict) for instruction in instructions)
         instructions += self._refused(queued, failure.message, failure.diagnosis.plugins, now, nomination)
+        if evicting:
+            self._queue.hold(pod.uid, now)  # until it is known that all victims were asked to go
         return instructions
 
     def _rejected(self, queued: QueuedPod, rejection: Rejection, now: float) -> list[Instruction]:

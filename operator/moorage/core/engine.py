@@ -232,7 +232,7 @@ class Engine:
             self.nominator.withdraw(
                 pod.uid
             )  # the API server had it and has it no more; a promise of ours may be on its way
-        gated = self._runner_of(pod).pre_enqueue(pod) is not None
+        gated = self._runner_of(pod).pre_enqueue(pod) is not None or self.queue.held(pod.uid)
         if queued is None:
             if state is None:
                 self.queue.add(pod, now, gated=gated)
@@ -378,6 +378,7 @@ class Engine:
 
     def _eviction_finished(self, event: EvictionFinished, now: float) -> None:
         uid = event.preemptor.uid
+        self.queue.end_hold(uid, now)
         if event.error:
             self.preemptions.abandon(uid)
             self.nominator.withdraw(uid)

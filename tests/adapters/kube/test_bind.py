@@ -32,14 +32,14 @@ pytestmark = pytest.mark.looptime
 class Rig:
     """A binder on fakes; the pod ``p`` exists, unbound, unless told otherwise."""
 
-    def __init__(self, *answers, pod=True, **options):
-        self.client = FakeClient(*answers, default=BOUND)
+    def __init__(self, *answers, pod=True, slots=100):
+        self.client = FakeClient(*answers, default=BOUND, slots=slots)
         self.reader = FakeReader(p=plain_pod("p") if pod is True else pod)
         self.leading = True
         self.late = 0
         self.unfit = None
         self.binder = KubeBinder(
-            self.client, self.reader, holds=lambda: self.leading, late=self.count_late, **options
+            self.client.writer, self.reader, holds=lambda: self.leading, late=self.count_late
         )
 
     def count_late(self):

@@ -37,7 +37,12 @@ class Rig:
         self.client, self.meter = FakeClient(*answers, default={}), FakeMeter()
         self.clock = LoopClock(1767225600.25)
         self.recorder = KubeRecorder(
-            self.client, self.clock, self.meter, controller="moorage", instance="moorage-host", **options
+            self.client.writer,
+            self.clock,
+            self.meter,
+            controller="moorage",
+            instance="moorage-host",
+            **options,
         )
 
     @asynccontextmanager

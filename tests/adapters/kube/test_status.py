@@ -31,7 +31,9 @@ class Rig:
         self.reader = FakeReader(p=pod)
         self.outcomes: list[str] = []
         self.clock = FakeClock(1767225600.5)
-        self.writer = KubeStatusWriter(self.client, self.reader, self.clock, count=self.outcomes.append)
+        self.writer = KubeStatusWriter(
+            self.client.writer, self.reader, self.clock, count=self.outcomes.append
+        )
 
     @asynccontextmanager
     async def running(self):

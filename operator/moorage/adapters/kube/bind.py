@@ -12,7 +12,6 @@ import logging
 import random
 from collections.abc import Callable
 
-from moorage.adapters.kube.client import KubeClient
 from moorage.adapters.kube.errors import (
     ApiError,
     Conflict,
@@ -23,6 +22,7 @@ from moorage.adapters.kube.errors import (
     Unauthorized,
     Unreachable,
 )
+from moorage.adapters.kube.writes import Writer
 from moorage.core.model.events import BindFailed, BindFailure, BindSucceeded
 from moorage.core.model.instructions import Placement
 from moorage.runtime.ports import PodReader, PodReadError
@@ -44,7 +44,7 @@ _Outcome = BindSucceeded | BindFailed
 
 
 class KubeBinder:
-    """POSTs to ``pods/binding``, at most ``slots`` at a time.
+    """POSTs to ``pods/binding``.
 
     ``holds`` tells whether the lease is ours at this moment; it is asked right before every write.
     ``late`` is called when a binding took effect although the lease was lost while it was written.
@@ -52,18 +52,16 @@ class KubeBinder:
 
     def __init__(
         self,
-        client: KubeClient,
+        writer: Writer,
         reader: PodReader,
         *,
         holds: Callable[[], bool],
         late: Callable[[], None] = lambda: None,
-        slots: int = 100,
     ) -> None:
-        self._client = client
+        self._writer = writer
         self._reader = reader
         self._holds = holds
         self._late = late
-        self._slots = asyncio.Semaphore(slots)
 
     async def bind(
         self,
@@ -72,25 +70,27 @@ class KubeBinder:
         last_look: Callable[[], str | None],
     ) -> _Outcome:
         """Bind one pod; see ``runtime.ports.Binder``."""
-        async with self._slots:
-            return await _Binding(self, placement, annotations, last_look).carry_out()
+        return await _Binding(self, placement, annotations, last_look).carry_out()
 
-    async def post(self, placement: Placement, annotations: tuple[tuple[str, str], ...]) -> None:
+    async def post(
+        self, placement: Placement, annotations: tuple[tuple[str, str], ...], check: Callable[[], None]
+    ) -> None:
         """The one request.  kubernetes_asyncio's own call raises on the answer, though the pod is bound."""
         ref = placement.ref
         metadata: dict[str, object] = {"name": ref.name, "namespace": ref.namespace, "uid": ref.uid}
         if annotations:
             metadata["annotations"] = dict(annotations)
-        await self._client.request(
+        await self._writer.write(
             "POST",
             f"/api/v1/namespaces/{ref.namespace}/pods/{ref.name}/binding",
-            body={
+            {
                 "apiVersion": "v1",
                 "kind": "Binding",
                 "metadata": metadata,
                 "target": {"apiVersion": "v1", "kind": "Node", "name": placement.node_name},
             },
             timeout=_ANSWER_TIMEOUT,
+            check=check,
         )
         if not self._holds():
             self._late()
@@ -123,6 +123,14 @@ class KubeBinder:
         return _failed(placement, BindFailure.BOUND_ELSEWHERE, text)
 
 
+class _Withheld(Exception):
+    """Nothing was sent, and for good reason."""
+
+    def __init__(self, failure: BindFailure, message: str) -> None:
+        super().__init__(message)
+        self.failure = failure
+
+
 class _Binding:
     """One placement on its way: the writes so far, and until when one of them may still land."""
 
@@ -143,14 +151,10 @@ class _Binding:
     async def carry_out(self) -> _Outcome:
         """Write until it is settled."""
         while True:
-            # Nothing is awaited between these checks and the request: what they say still holds then.
-            if not self._binder.holds():
-                return await self._certain(BindFailure.NOT_LEADER, "the lease is not ours any more")
-            unfit = self._last_look()
-            if unfit is not None:
-                return await self._certain(BindFailure.STALE, unfit)
             try:
-                await self._binder.post(self._placement, self._annotations)
+                await self._binder.post(self._placement, self._annotations, self._check)
+            except _Withheld as reason:
+                return await self._certain(reason.failure, str(reason))
             except Unreachable as error:
                 outcome = await self._after_silence(error)
             except ApiError as error:
@@ -159,6 +163,14 @@ class _Binding:
                 return BindSucceeded(self._placement.ref, self._placement.node_name)
             if outcome is not None:
                 return outcome
+
+    def _check(self) -> None:
+        """Called with the connection in hand; nothing is awaited between this and the write."""
+        if not self._binder.holds():
+            raise _Withheld(BindFailure.NOT_LEADER, "the lease is not ours any more")
+        unfit = self._last_look()
+        if unfit is not None:
+            raise _Withheld(BindFailure.STALE, unfit)
 
     async def _after_silence(self, error: Unreachable) -> _Outcome | None:
         """No answer came: None to write again."""

@@ -13,7 +13,7 @@ import uuid
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
-from moorage.adapters.kube.client import STRATEGIC_PATCH, KubeClient
+from moorage.adapters.kube.client import STRATEGIC_PATCH
 from moorage.adapters.kube.errors import (
     ApiError,
     Forbidden,
@@ -25,6 +25,7 @@ from moorage.adapters.kube.errors import (
     Unreachable,
 )
 from moorage.adapters.kube.series import Series, SeriesBook
+from moorage.adapters.kube.writes import Writer
 from moorage.core.model.instructions import Record, RecordType
 from moorage.runtime.ports import Clock
 
@@ -62,7 +63,7 @@ class KubeRecorder:
 
     def __init__(
         self,
-        client: KubeClient,
+        writer: Writer,
         clock: Clock,
         meter: RecordMeter,
         *,
@@ -72,7 +73,7 @@ class KubeRecorder:
         capacity: int = 10_000,
         enabled: bool = True,
     ) -> None:
-        self._client = client
+        self._writer = writer
         self._clock = clock
         self._meter = meter
         self._controller = controller
@@ -185,9 +186,7 @@ class KubeRecorder:
         pauses = iter(_PAUSES)
         while True:
             try:
-                await self._client.request(
-                    method, path, body=body, content_type=content_type, timeout=_TIMEOUT
-                )
+                await self._writer.write(method, path, body, content_type=content_type, timeout=_TIMEOUT)
             except (Unreachable, ServerError, TooManyRequests, Unauthorized) as error:
                 pause = next(pauses, None)
                 if pause is None:

@@ -15,7 +15,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from moorage.adapters.kube.client import STRATEGIC_PATCH, KubeClient
+from moorage.adapters.kube.client import STRATEGIC_PATCH
 from moorage.adapters.kube.errors import (
     ApiError,
     Conflict,
@@ -26,6 +26,7 @@ from moorage.adapters.kube.errors import (
     Unauthorized,
     Unreachable,
 )
+from moorage.adapters.kube.writes import Writer
 from moorage.core.model.instructions import SetCondition
 from moorage.core.model.pod import Pod, PodRef
 from moorage.runtime.ports import Clock, PodReader, PodReadError
@@ -64,14 +65,14 @@ class KubeStatusWriter:
 
     def __init__(
         self,
-        client: KubeClient,
+        writer: Writer,
         reader: PodReader,
         clock: Clock,
         *,
         workers: int = 8,
         count: Callable[[str], None] = lambda _: None,
     ) -> None:
-        self._client = client
+        self._writer = writer
         self._reader = reader
         self._clock = clock
         self._workers = workers
@@ -141,7 +142,8 @@ class KubeStatusWriter:
         transition = ref.uid not in self._known_false
         while not (flight.abandoned.is_set() or ref.uid in self._waiting):
             try:
-                await self._client.patch(
+                await self._writer.write(
+                    "PATCH",
                     path,
                     self._body(change, version, transition=transition),
                     content_type=STRATEGIC_PATCH,

@@ -83,6 +83,7 @@ class SchedulingQueue:
         self._backoff: Line[float] = Line(self._current)  # by the end of the backoff
         self._early: Line[tuple[float, ...]] = Line(self._current)  # the same pods, by who is next
         self._unschedulable: dict[_Group, dict[str, QueuedPod]] = {}
+        self._held: dict[str, bool] = {}  # whether a change that helps came meanwhile
         self._faults: list[Fault] = []
         self._counts = dict.fromkeys(Place, 0)
         self._tickets = 0
@@ -161,11 +162,31 @@ class SchedulingQueue:
         if queued.place is not Place.IN_FLIGHT:
             self._move(queued, Place.GATED, now)
 
+    def hold(self, uid: str, now: float) -> None:
+        """Keep a waiting pod from being tried until ``end_hold``, whatever happens (its victims are being evicted)."""
+        self._held[uid] = False
+        self._move(self._pods[uid], Place.GATED, now)
+
+    def held(self, uid: str) -> bool:
+        """Whether the pod is kept from being tried by ``hold``."""
+        return uid in self._held
+
+    def end_hold(self, uid: str, now: float) -> None:
+        """The pod may be tried again: soon if something that helps happened meanwhile, else when it does."""
+        if uid not in self._held:
+            return
+        queued = self._pods[uid]
+        if self._held.pop(uid):
+            self._reactivate(queued, now)
+        else:
+            self._move(queued, Place.UNSCHEDULABLE, now)
+
     def remove(self, uid: str) -> QueuedPod | None:
         """The pod is bound, finished or deleted; returns its entry if it was here."""
         queued = self._pods.pop(uid, None)
         if queued is None:
             return None
+        self._held.pop(uid, None)
         if queued.place is Place.IN_FLIGHT:
             self._in_flight.end(uid)
         self._leave(queued)
@@ -240,6 +261,9 @@ class SchedulingQueue:
             woken += [
                 queued for uid, queued in pods.items() if uid != but and self._helps(queued, event, asked)
             ]
+        for uid, helped in self._held.items():
+            if uid != but and not helped:
+                self._held[uid] = self._helps(self._pods[uid], event, asked)
         for queued in woken:
             self._reactivate(queued, now)
         return len(woken)
