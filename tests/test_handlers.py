@@ -83,8 +83,8 @@ async def test_it_starts_and_stops(api, memo):
 
 async def test_kopf_gets_the_same_credentials(api, memo):
     info = await login(memo=memo)
-    assert info is not None
-    assert (info.server, info.scheme, info.token) == (api.url, "Bearer", "secret")
+    async with info.aiohttp_session as session:
+        assert (info.server, session.headers["Authorization"]) == (api.url, "Bearer secret")
 
 
 async def test_kopf_is_not_let_in_by_nobody():

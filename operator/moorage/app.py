@@ -16,7 +16,7 @@ from moorage.adapters.kube.bind import KubeBinder
 from moorage.adapters.kube.client import KubeClient
 from moorage.adapters.kube.cluster_state import ClusterState
 from moorage.adapters.kube.convert import Converter
-from moorage.adapters.kube.credentials import own_namespace
+from moorage.adapters.kube.credentials import Credentials, own_namespace
 from moorage.adapters.kube.errors import KubeError
 from moorage.adapters.kube.leadership import Leadership
 from moorage.adapters.kube.lease import LeaseSettings
@@ -212,9 +212,10 @@ class App:
             self.metrics.object_malformed("pending pods")
             logger.warning("A pending pod cannot be read and is left out: %s", error)
 
-    async def connection_info(self) -> dict[str, Any]:
-        """Our credentials in the fields of ``kopf.ConnectionInfo``."""
-        return await self._client.kopf_connection_info()
+    @property
+    def credentials(self) -> Credentials:
+        """Who we are, for others who talk to the same API server."""
+        return self._client.credentials
 
     def trouble(self) -> str | None:
         """Why this process should be restarted, None if it works.  An API server that is away is no reason."""

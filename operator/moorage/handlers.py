@@ -14,6 +14,7 @@ from typing import Any
 
 import kopf
 
+from moorage.adapters.kube.kopf_session import open_kopf_session
 from moorage.adapters.kube.kopf_settings import configure_kopf
 from moorage.adapters.telemetry.logs import quiet_kopf
 from moorage.app import App, StartupError, tune_collector
@@ -58,10 +59,10 @@ async def stop(memo: kopf.Memo, **_: Any) -> None:
 
 
 @kopf.on.login()
-async def login(memo: kopf.Memo, **_: Any) -> kopf.ConnectionInfo | None:
+async def login(memo: kopf.Memo, **_: Any) -> kopf.AiohttpSession | None:
     """Let Kopf in by the scheduler's own credentials."""
     app: App | None = memo.get("app")
-    return kopf.ConnectionInfo(**await app.connection_info()) if app is not None else None
+    return await open_kopf_session(app.credentials) if app is not None else None
 
 
 @kopf.on.probe(id="scheduler")

@@ -195,6 +195,55 @@ def test_a_lower_nomination_on_the_node_is_withdrawn():
     assert clerk["chosen"] == "a"  # next to what boss was promised; waiting's promise of all of it is void
 
 
+def hopeful(**more):
+    """A pod that is promised a node it does not fit on, and one that only the promise keeps out."""
+    pods = [
+        make_pod(
+            "hopeful",
+            cpu="600m",
+            priority=10,
+            status={"nominatedNodeName": "a"},
+            nodeSelector={"no": "where"},
+        ),
+        make_pod("clerk", cpu="600m"),
+    ]
+    return [result["chosen"] for result in decide(small(), pods=pods, **more)]
+
+
+def test_a_nomination_is_withdrawn_when_the_attempt_fails():
+    assert hopeful() == [None, "a"]
+    assert hopeful(preempt="evict") == [None, "a"]
+
+
+@pytest.mark.parametrize("more", [{"preempt": "none"}, {"commit": False}])
+def test_without_effect_a_nomination_stays(more):
+    assert hopeful(**more) == [None, None]
+
+
+def test_a_nomination_stays_while_victims_are_leaving():
+    leaving = make_pod(
+        "leaving", cpu="500m", node="a", metadata={"deletionTimestamp": "2026-01-05T10:00:00Z"},
+        status={"conditions": [{"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}]},
+    )  # fmt: skip
+    pods = [
+        make_pod("holder", cpu="600m", priority=10, status={"nominatedNodeName": "a"}),
+        make_pod("clerk", cpu="500m"),
+    ]
+    assert [result["chosen"] for result in decide(small(), leaving, pods=pods)] == [None, None]
+
+
+def test_an_image_s_size_is_that_of_the_first_node_by_name():
+    def node(name, mebibytes):
+        images = [{"names": ["app:1"], "sizeBytes": mebibytes << 20}]
+        return make_node(name, status={"images": images})
+
+    pod = make_pod("p", containers=[{"name": "c", "image": "app:1"}])
+    small, large = node("a", 24), node("b", 900)
+    first, second = (decide(*nodes, pods=[pod])[0]["scores"] for nodes in ((small, large), (large, small)))
+    assert first == second
+    assert first["a"]["ImageLocality"] == first["b"]["ImageLocality"] == 0
+
+
 def test_evict_takes_the_victim_away_and_tries_again():
     boss, clerk = decide_case(full(30, preempt="evict"))["results"]
     assert boss["chosen"] is None

@@ -102,17 +102,19 @@ def test_all_plugins_can_be_turned_off_but_for_those_that_are_named():
 
 def test_arguments_of_a_disabled_plugin_are_read_and_not_used():
     off = {"multiPoint": {"disabled": [{"name": "NodeResourcesBalancedAllocation"}]}}
-    args = {"name": "NodeResourcesBalancedAllocation", "args": {"resources": [{"name": "cpu", "weight": 1}]}}
-    profile = one(plugins=off, pluginConfig=[args])
-    assert "NodeResourcesBalancedAllocation" not in names(profile)
-    args["args"]["resources"][0]["weight"] = 2
+
+    def of_weight(weight):
+        args = {"resources": [{"name": "cpu", "weight": weight}]}
+        return one(plugins=off, pluginConfig=[{"name": "NodeResourcesBalancedAllocation", "args": args}])
+
+    assert "NodeResourcesBalancedAllocation" not in names(of_weight(1))
     with pytest.raises(ConfigError, match=r"resources\[0\].weight: must be 1, not 2"):
-        one(plugins=off, pluginConfig=[args])
+        of_weight(2)
 
 
 def test_empty_arguments_are_no_arguments():
-    for empty in ({"args": {}}, {}, {"args": {"kind": "NodeAffinityArgs"}}):
-        assert names(one(pluginConfig=[{"name": "NodeAffinity", **empty}])) == list(REGISTRY)
+    for args in (None, {}, {"kind": "NodeAffinityArgs"}):
+        assert names(one(pluginConfig=[{"name": "NodeAffinity", "args": args}])) == list(REGISTRY)
 
 
 def test_plugins_can_be_removed():

@@ -93,6 +93,16 @@ def test_a_nominated_pod_keeps_its_room(simulate):
     assert placements(result) == {"promised": "a", "other": None}
 
 
+def test_a_nominated_pod_whose_attempt_fails_loses_its_room(simulate):
+    result = simulate(
+        make_node("a", allocatable={"cpu": "1"}),
+        make_pod("hopeful", cpu="1", priority=5, nodeSelector={"x": "y"}, status={"nominatedNodeName": "a"}),
+        make_pod("other", cpu="1"),
+        options=JSON,
+    )
+    assert placements(result) == {"hopeful": None, "other": "a"}
+
+
 @pytest.mark.parametrize(("option", "chosen"), [((), "a"), (("--node-ready-guard",), None)])
 def test_nodes_that_are_not_ready(simulate, option, chosen):
     node = make_node("a", status={"conditions": [{"type": "Ready", "status": "False"}]})

@@ -9,7 +9,10 @@ from tests.controlplane.client import Client
 from tests.controlplane.controlplane import ControlPlane
 from tests.kit.manifests import node, pod
 from tests.kit.operator import Operator
-from tests.kit.proxy import BOUND, NODES, PENDING, Gone, Hold, Proxy
+from tests.kit.proxy import BOUND, NODES, PENDING, Answer, Fault, Gone, Hold, Proxy
+
+#: The two ways to say that a resource version is too old.
+TOO_OLD = [Gone(), Answer(410, reason="Expired")]
 
 
 @pytest.fixture
@@ -30,8 +33,9 @@ def operator(control_plane: ControlPlane, proxy: Proxy) -> Iterator[Operator]:
         assert "Traceback" not in operator.log
 
 
+@pytest.mark.parametrize("answer", TOO_OLD, ids=["event", "status"])
 def test_a_bound_pod_that_vanishes_while_the_watch_is_down(
-    cluster: Client, proxy: Proxy, operator: Operator
+    cluster: Client, proxy: Proxy, operator: Operator, answer: Fault
 ) -> None:
     """Its delete is never seen; the list after the 410 must free its room and wake who waits for it (b32)."""
     cluster.create(pod("tenant", cpu="1"))
@@ -44,13 +48,14 @@ def test_a_bound_pod_that_vanishes_while_the_watch_is_down(
     held.wait()
     cluster.delete("Pod", "tenant")
     proxy.forget(held)
-    proxy.on("GET", BOUND, Gone())
+    proxy.on("GET", BOUND, answer)
     held.release(drop=True)
     cluster.wait_for(lambda: cluster.node_of("waiting") == "n1", 15)
 
 
+@pytest.mark.parametrize("answer", TOO_OLD, ids=["event", "status"])
 def test_a_pending_pod_that_vanishes_while_the_watch_is_down(
-    control_plane: ControlPlane, cluster: Client, proxy: Proxy, operator: Operator
+    cluster: Client, proxy: Proxy, operator: Operator, answer: Fault
 ) -> None:
     """Kopf lists again after a 410 without telling what has vanished; the list of names does, soon."""
     cluster.create(pod("hopeless", cpu="64"))
@@ -60,7 +65,7 @@ def test_a_pending_pod_that_vanishes_while_the_watch_is_down(
     held.wait()
     cluster.delete("Pod", "hopeless")
     proxy.forget(held)
-    proxy.on("GET", PENDING, Gone())
+    proxy.on("GET", PENDING, answer)
     held.release(drop=True)
     cluster.create(pod("next"))
     cluster.wait_for(lambda: cluster.node_of("next") == "n1", 10, "the stream of pending pods works again")

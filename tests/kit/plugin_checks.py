@@ -5,14 +5,16 @@ Each takes the plugin, a cluster and a pod.  A check that does not concern the p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from moorage.core.framework.interface import FilterPlugin, Narrowed, Rejected, ScorePlugin, Skip, Verdict
 from moorage.core.framework.resource_scoring import StrategyType
+from moorage.core.model.cluster_event import ClusterEvent
 from moorage.core.model.decision import Rejection
+from moorage.core.model.node import Node
 from moorage.core.model.pod import Pod
 from moorage.core.snapshot.snapshot import Snapshot
 from moorage.core.snapshot.view import Nodes
@@ -72,6 +74,36 @@ def no_wrap(plugin: Any, cluster: Cluster, pod: Pod, name: str) -> bool:
         requested < 1 << 63
         for defaults in (True, False)
         for _, requested, _, _ in counted(resources, pod, node, pods, defaults=defaults)
+    )
+
+
+def refusals(plugin: Any, pod: Pod, nodes: Sequence[Node], pods: Sequence[Pod] = ()) -> dict[str, list[str]]:
+    """The reasons against each node that is refused; "(…)" around those that no preemption can lift."""
+    snapshot = build(Cluster(tuple(nodes), tuple(pods)))
+    answers = told(plugin, snapshot, pod, alive_rows(snapshot))
+    return {
+        name: [text if resolvable else f"({text})" for text, resolvable in reasons]
+        for name, reasons in answers.items()
+        if reasons
+    }
+
+
+def scores(
+    plugin: Any, pod: Pod, nodes: Sequence[Node], pods: Sequence[Pod] = ()
+) -> tuple[list[int], list[int]] | None:
+    """(raw, normalised) scores of the nodes, None if the plugin skips."""
+    snapshot = build(Cluster(tuple(nodes), tuple(pods)))
+    raw = scores_of(plugin, snapshot, pod, alive_rows(snapshot))
+    return None if raw is None else (raw.tolist(), plugin.normalize(raw).tolist())
+
+
+def wakes(plugin: Any, pod: Pod, event: ClusterEvent | None) -> bool:
+    """Whether the change wakes a pod that the plugin has rejected."""
+    return event is not None and any(
+        interest.resource is event.resource
+        and bool(interest.action & event.action)
+        and (interest.hint is None or interest.hint(pod, event))
+        for interest in plugin.wakes_on()
     )
 
 

@@ -1,19 +1,15 @@
-"""Compares many cases and says what was exercised: `python -m tests.parity 2000` (see --help)."""
+"""Compares many cases and says what was exercised: `make parity N=2000`, or `python -m tests.parity --help`."""
 
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import random
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-
-import yaml
 
 from moorage.adapters.kube.convert import Converter
 from tests.controlplane.build import BuildError
@@ -22,10 +18,8 @@ from tests.parity import sides
 from tests.parity.build import build
 from tests.parity.compare import Difference
 from tests.parity.exercise import exercised
+from tests.parity.findings import kinds, report, save, shrunk
 from tests.parity.oracle import Case, Oracle
-from tests.parity.shrink import shrink
-
-FAILURES = Path(__file__).resolve().parents[2] / ".cache" / "parity"
 
 
 class Tally:
@@ -75,7 +69,10 @@ def main() -> int:
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m tests.parity", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.parity",
+        description="Has Moorage and kube-scheduler decide the same generated cases, and says what was exercised.",
+    )
     parser.add_argument("cases", type=int, nargs="?", default=2000, help="how many cases (default: 2000)")
     parser.add_argument("--seed", type=int, help="repeats a run (default: a new one each time)")
     parser.add_argument("--theme", action="append", choices=THEMES, help="only these themes; repeatable")
@@ -105,7 +102,7 @@ def _run(oracle: Oracle, arguments: argparse.Namespace) -> int:
     for number, (kind, count) in enumerate(tally.kinds.most_common(), 1):
         case = tally.examples[kind]
         if not arguments.no_shrink:
-            case = shrink(case, lambda smaller, kind=kind: kind in _kinds(oracle, smaller))  # type: ignore[misc]
+            case = shrunk(oracle, case, kind)
         print(f"\n{number}. {kind}: {count} cases")
         print(report(oracle, case))
         print(f"saved as {save(case)}")
@@ -117,38 +114,10 @@ def _run(oracle: Oracle, arguments: argparse.Namespace) -> int:
     return 1 if tally.kinds else 0
 
 
-def _kinds(oracle: Oracle, case: Case) -> Iterator[str]:
-    """The kind of the first difference, if the case still makes sense to both sides."""
-    answer = oracle.ask(sides.for_oracle(case))
-    if answer.get("error") or answer.get("warnings"):
-        return
-    found = sides.differences(case, answer)
-    if found:
-        yield found[0].kind
-
-
-def report(oracle: Oracle, case: Case) -> str:
-    """The case as YAML, and how the two differ on it."""
-    answer = oracle.ask(sides.for_oracle(case))
-    text = yaml.safe_dump(case, sort_keys=False, default_flow_style=None, width=140)
-    found = sides.differences(case, answer)
-    lines = [f"    {line}" for line in text.splitlines()]
-    return "\n".join([*lines, *(f"  {difference}" for difference in found[:12])])
-
-
-def save(case: Case) -> Path:
-    """Keep the case as a file, named by its content."""
-    text = json.dumps(case, indent=1)
-    FAILURES.mkdir(parents=True, exist_ok=True)
-    path = FAILURES / f"{hashlib.sha256(text.encode()).hexdigest()[:12]}.json"
-    path.write_text(text + "\n")
-    return path
-
-
 def _replay(oracle: Oracle, path: Path) -> int:
     case = json.loads(path.read_text())
     print(f"{path}\n{report(oracle, case)}")
-    return 1 if any(_kinds(oracle, case)) else 0
+    return 1 if any(kinds(oracle, case)) else 0
 
 
 if __name__ == "__main__":

@@ -91,7 +91,9 @@ def _score_differences(pod: str, ours: Result, theirs: Result) -> Iterator[Diffe
             if mine.get(plugin) != other.get(plugin):
                 field = f"scores[{node}].{plugin}"
                 yield Difference(pod, field, mine.get(plugin), other.get(plugin), f"score {plugin}")
-        if mine.get("total") != other.get("total"):
+        # Where a profile has no plugin that scores, each node's total is 1 for kube-scheduler and 0 for us.
+        scored = set(mine) | set(other) != {"total"}
+        if scored and mine.get("total") != other.get("total"):
             yield Difference(pod, f"scores[{node}].total", mine.get("total"), other.get("total"), "total")
 
 

@@ -13,7 +13,7 @@ from moorage.cli.cluster import Cluster, Intake
 from moorage.cli.manifests import find, read
 from moorage.core.engine import EngineConfig
 from moorage.core.model.decision import Decision
-from moorage.core.model.events import PodBound
+from moorage.core.model.events import PodBound, PodPending
 from moorage.core.model.node import Node
 from moorage.core.model.pod import Pod
 from moorage.core.profile import default_profile
@@ -131,6 +131,8 @@ def run(
             placed = replace(pod, node_name=decision.chosen, nominated_node="", started=now)
             engine.handle(PodBound(placed), now)
             bound.append(placed)
+        elif decision.clears_nomination and pod.nominated_node:
+            engine.handle(PodPending(replace(pod, nominated_node="")), now)
     return Simulation(tried, cluster.nodes, bound, len(cluster.waiting) - len(wanted))
 
 

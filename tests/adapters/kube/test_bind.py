@@ -149,9 +149,10 @@ async def test_no_more_requests_at_once_than_slots():
         ),
         (None, failed(BindFailure.GONE, "the pod does not exist any more")),
         (plain_pod("p", uid="another"), failed(BindFailure.GONE, "another pod has taken the name")),
+        (plain_pod("p", deleting=True), failed(BindFailure.GONE, "the pod is being deleted")),
         (plain_pod("p"), failed(BindFailure.CONFLICT, "taken (HTTP 409)")),
     ],
-    ids=["here", "elsewhere", "gone", "reused-name", "unbound"],
+    ids=["here", "elsewhere", "gone", "reused-name", "being-deleted", "unbound"],
 )
 async def test_after_a_conflict_the_live_pod_decides(live, expected):
     rig = Rig(Conflict(409, "Conflict", "taken"), pod=live)

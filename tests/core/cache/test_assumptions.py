@@ -17,9 +17,11 @@ def assumed(*pods, now=100.0):
 
 def due_times(assumptions):
     """The first six times at which a look-up is due."""
-    times = []
+    times: list[float] = []
     while len(times) < 6:
-        times.append(assumptions.next_check())
+        check = assumptions.next_check()
+        assert check is not None
+        times.append(check)
         assert assumptions.due(times[-1]) == [POD.ref]
     return times
 

@@ -80,7 +80,11 @@ def test_another_spec_with_other_ports_moves_the_ports(cache):
     pod = make_pod("web", ports=[80], node="a")
     cache.add(pod)
     cache.add(replace(pod, spec=make_spec(ports=[81], requests=pod.requests)))
-    taken = {port for port in (80, 81) if cache.snapshot.host_ports.rows_in_conflict(make_spec(ports=[port]).host_ports)}
+    taken = {
+        port
+        for port in (80, 81)
+        if cache.snapshot.host_ports.rows_in_conflict(make_spec(ports=[port]).host_ports)
+    }
     assert taken == {81}
 
 

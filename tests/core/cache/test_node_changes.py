@@ -50,7 +50,10 @@ def test_a_node_that_is_not_ready_gets_the_taint_it_lacks(ready, key):
 @pytest.mark.parametrize("effect", [NO_EXECUTE, PREFER_NO_SCHEDULE])
 def test_the_taint_of_another_effect_is_not_enough(effect):
     mark = Taint("node.kubernetes.io/not-ready", "", effect)
-    assert guard_ready(replace(NODE, ready="False", taints=(mark,))).taints == (mark, replace(mark, effect=NO_SCHEDULE))
+    assert guard_ready(replace(NODE, ready="False", taints=(mark,))).taints == (
+        mark,
+        replace(mark, effect=NO_SCHEDULE),
+    )
 
 
 def test_a_node_with_the_taint_stays_as_it_is():

@@ -25,7 +25,7 @@ def test_commit_keeps_the_placements_in_order(cache):
         second = transaction.place(make_pod("two"), "b")
         assert transaction.placements == (first, second)
         assert transaction.commit() == (first, second)
-        assert transaction.placements == ()
+        assert len(transaction.placements) == 0
     assert cache.assumed_count == 2
 
 
@@ -41,9 +41,14 @@ def test_without_commit_nothing_stays(cache):
 
 def test_an_exception_undoes_everything_and_goes_on(cache):
     before = columns_of(cache.snapshot)
-    with pytest.raises(RuntimeError, match="boom"), Transaction(cache) as transaction:
-        transaction.place(make_pod("one"), "a")
-        raise RuntimeError("boom")
+
+    def fail():
+        with Transaction(cache) as transaction:
+            transaction.place(make_pod("one"), "a")
+            raise RuntimeError("boom")
+
+    with pytest.raises(RuntimeError, match="boom"):
+        fail()
     assert columns_of(cache.snapshot) == before
 
 
@@ -60,7 +65,7 @@ def test_evictions_cannot_be_committed(cache):
     with Transaction(cache) as transaction:
         transaction.place(make_pod("one"), "a")
         transaction.evict("uid-old")
-        with pytest.raises(ValueError, match="^evictions cannot be committed; they happen in the API server$"):
+        with pytest.raises(ValueError, match="evictions cannot be committed; they happen in the API server"):
             transaction.commit()
     assert cache.assumed_count == 0
     assert [pod.name for pod in cache.pods_on("a")] == ["old"]
@@ -70,6 +75,6 @@ def test_what_cannot_be_done_is_not_half_done(cache):
     with Transaction(cache) as transaction:
         with pytest.raises(ValueError, match="already takes room"):
             transaction.place(make_pod("old"), "b")
-        with pytest.raises(LookupError, match="^'?no pod with uid unknown takes room'?$"):
+        with pytest.raises(LookupError, match="no pod with uid unknown takes room"):
             transaction.evict("unknown")
     assert [pod.name for pod in cache.pods_on("a")] == ["old"]

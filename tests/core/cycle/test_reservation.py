@@ -42,7 +42,7 @@ def test_reserve_asks_everybody_else():
 
 
 def test_an_error_of_reserve_names_plugin_and_point():
-    with pytest.raises(PluginError, match='^running Reserve plugin "Booking": RuntimeError: boom$'):
+    with pytest.raises(PluginError, match=r'^running Reserve plugin "Booking": RuntimeError: boom$'):
         reserve(runner_with(Booking(explode)), POD)
 
 

@@ -3,8 +3,11 @@
 from typing import Any
 
 import numpy as np
+import pytest
 
 from moorage.core.cycle.scheduling_cycle import Circumstances, explain_pod, schedule_pod
+from moorage.core.framework.answers import PluginError
+from moorage.core.framework.interface import Reads
 from moorage.core.framework.post_filter import Candidate, PostFiltered
 from moorage.core.framework.runner import Runner
 from moorage.core.model.decision import Code, Decision, Preemption, Rejection
@@ -62,9 +65,25 @@ def test_the_best_node_is_chosen_among_all_that_are_feasible():
 
 
 def test_the_only_feasible_node_is_taken_without_scoring():
-    runner = runner_of(make_node("a"), make_node("b", unschedulable=True))
-    runner.scorers = [None]  # would fail if it were used
-    assert scheduled(runner, make_pod("web")) == ("a", 1)
+    class Asked(Exception):
+        """A plugin that reads the cluster is asked each time, when scores are wanted."""
+
+    class Scoring:
+        name: Any = "Scoring"
+        reads: Any = Reads.CLUSTER
+
+        def pre_score(self, pod, snapshot, nodes):
+            raise Asked
+
+        score = normalize = pre_score
+
+        def wakes_on(self):
+            return ()
+
+    nodes = make_node("a"), make_node("b", unschedulable=True)
+    assert scheduled(runner_of(*nodes, more=(Scoring(),)), make_pod("web")) == ("a", 1)
+    with pytest.raises(PluginError, match="Asked"):
+        scheduled(runner_of(*nodes, make_node("c"), more=(Scoring(),)), make_pod("web"))
 
 
 def test_the_promised_node_is_taken_alone_while_it_is_feasible():
@@ -100,7 +119,11 @@ def test_what_remedies_say_in_vain_is_joined():
 def test_without_any_node_no_remedy_is_asked():
     remedy = Remedy("One", PostFiltered("one"))
     failure = failed(runner_of(more=(remedy,)), make_pod("web"))
-    assert (failure.remedy, failure.message, remedy.asked) == (None, "no nodes available to schedule pods", [])
+    assert (failure.remedy, failure.message, remedy.asked) == (
+        None,
+        "no nodes available to schedule pods",
+        [],
+    )
 
 
 # -- the full record -------------------------------------------------------------------------------

@@ -73,6 +73,7 @@ func (w *world) schedule(ctx context.Context, pod *v1.Pod, opts decideOptions) *
 		if info, err := framework.NewPodInfo(pod.DeepCopy()); err == nil {
 			result, err := w.sched.SchedulePod(ctx, fw, framework.NewCycleState(), &framework.QueuedPodInfo{PodInfo: info})
 			check = selfCheck{ran: true, host: result.SuggestedHost, feasible: result.FeasibleNodes, err: err}
+			check.first = len(w.sched.Extenders) == 0 && !fw.HasScorePlugins()
 		}
 	}
 	defer func() { w.compare(res, check) }()
@@ -267,7 +268,7 @@ func (w *world) postFilter(ctx context.Context, fw framework.Framework, state fw
 	check.message = fit.Error()
 	res.Message = check.message
 	if !fw.HasPostFilterPlugins() {
-		if opts.commit {
+		if opts.commit && opts.preempt != preemptNone {
 			w.setNomination(ctx, podName(pod), "")
 		}
 		return

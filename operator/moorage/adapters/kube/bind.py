@@ -116,7 +116,8 @@ class KubeBinder:
         if pod.uid != placement.ref.uid:
             return _failed(placement, BindFailure.GONE, "another pod has taken the name")
         if not pod.node_name:
-            return None
+            # The API server binds no pod that is being deleted, so no write of ours can land any more.
+            return _failed(placement, BindFailure.GONE, "the pod is being deleted") if pod.deleting else None
         if pod.node_name == placement.node_name:
             return BindSucceeded(placement.ref, placement.node_name)
         text = f"the pod is bound to {pod.node_name} already"

@@ -1,0 +1,70 @@
+"""Profiles."""
+
+from typing import Any
+
+import pytest
+
+from moorage.core.framework.interface import FilterPlugin, Reads, ScorePlugin
+from moorage.core.plugins.node_name import NodeName
+from moorage.core.plugins.priority_sort import PrioritySort
+from moorage.core.profile import Profile, default_profile
+from tests.kit.scalar import FILTER_ORDER, WEIGHTS
+
+
+def test_the_default_profile_filters_in_kube_scheduler_s_order():
+    """The first plugin to refuse a node gives the reason, so the order is what users read."""
+    plugins = default_profile().plugins
+    assert tuple(plugin.name for plugin in plugins if isinstance(plugin, FilterPlugin)) == FILTER_ORDER
+
+
+def test_the_default_weights():
+    profile = default_profile("mine")
+    scoring = {plugin.name for plugin in profile.plugins if isinstance(plugin, ScorePlugin)}
+    assert {name: profile.weight(name) for name in scoring} == {
+        name: WEIGHTS.get(name, 1) for name in scoring
+    }
+    assert profile.scheduler_name == "mine"
+
+
+def test_plugins_can_be_left_out():
+    names = [plugin.name for plugin in default_profile(without=("DefaultPreemption", "NodePorts")).plugins]
+    assert not {"DefaultPreemption", "NodePorts"} & set(names)
+    assert len(names) == len(default_profile().plugins) - 2
+
+
+def test_two_default_profiles_share_no_plugin():
+    one, two = default_profile().plugins, default_profile().plugins
+    assert [a for a, b in zip(one, two, strict=True) if a is b] == []
+
+
+class Deaf:
+    """A plugin that rejects and names nothing that could change its mind."""
+
+    name: Any = "Deaf"
+    reads: Any = Reads.NODE
+
+    def pre_filter(self, pod: Any, snapshot: Any) -> Any:
+        """Never called."""
+
+    def filter(self, state: Any, nodes: Any) -> Any:
+        """Never called."""
+
+    def wakes_on(self) -> Any:
+        """Nothing."""
+        return ()
+
+
+@pytest.mark.parametrize(
+    ("plugins", "words"),
+    [
+        (
+            (PrioritySort(), NodeName(), NodeName()),
+            "'mine' names a plugin twice: PrioritySort, NodeName, NodeName",
+        ),
+        ((NodeName(),), "'mine' needs exactly one QueueSort plugin"),
+        ((PrioritySort(), Deaf()), "plugin Deaf can reject pods but names nothing that wakes them"),
+    ],
+)
+def test_profiles_that_cannot_work(plugins, words):
+    with pytest.raises(ValueError, match=words):
+        Profile("mine", plugins, {})
