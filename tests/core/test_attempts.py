@@ -57,7 +57,7 @@ def test_the_condition_is_written_only_if_it_says_something_new():
     pod = make_pod("web", cpu=5, resource_version="7")
     told = tried(pod, Patience())[1]
     message = TEXT.rstrip()
-    record = Record(pod.ref, RecordType.WARNING, "FailedScheduling", message, "Scheduling")
+    record = Record(pod.ref, RecordType.WARNING, "FailedScheduling", message, "Scheduling", "moorage")
     assert told[:2] == [record, SetCondition(pod.ref, "7", "Unschedulable", message)]
     known = replace(pod, scheduled_condition=("False", "Unschedulable", message))
     assert of_type(tried(known, Patience())[1], SetCondition) == []
@@ -109,7 +109,7 @@ def test_an_error_is_told_as_one():
     driven.tell(make_node("a"), pod)
     text = 'running "Filtering" filter plugin: RuntimeError: boom'
     assert driven.step() == [
-        Record(pod.ref, RecordType.WARNING, "FailedScheduling", text, "Scheduling"),
+        Record(pod.ref, RecordType.WARNING, "FailedScheduling", text, "Scheduling", "moorage"),
         SetCondition(pod.ref, "", "SchedulerError", text),
         Attempted(pod.ref, "moorage", AttemptResult.ERROR, 1, 100.0, message=text),
     ]

@@ -40,7 +40,7 @@ def test_a_pod_that_fits_is_bound_and_recorded():
     ] == driven.run()
     driven.succeed(pod, "a")
     text = "Successfully assigned default/web to a"
-    assert [Record(ref, RecordType.NORMAL, "Scheduled", text, "Binding")] == driven.run()
+    assert [Record(ref, RecordType.NORMAL, "Scheduled", text, "Binding", "moorage")] == driven.run()
     driven.tell(replace(pod, node_name="a"), PodLeftPending(ref))
     assert driven.run() == []
     assert driven.engine.stats()["pods"] == 1
@@ -61,7 +61,7 @@ def test_a_pod_that_fits_nowhere_is_told_so_once():
     )
     ref = pod.ref
     plugins = ("NodeResourcesFit", "NodeUnschedulable", "TaintToleration")
-    failed = Record(ref, RecordType.WARNING, "FailedScheduling", text, "Scheduling")
+    failed = Record(ref, RecordType.WARNING, "FailedScheduling", text, "Scheduling", "moorage")
     assert [
         failed,
         SetCondition(ref, "", "Unschedulable", text),

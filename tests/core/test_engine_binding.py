@@ -46,7 +46,7 @@ def test_a_bind_that_failed_gives_the_room_back_and_tries_again(failure):
     text = 'running Bind plugin "DefaultBinder": the server said no'
     told = driven.run()
     assert [("web", "SchedulerError", text)] == conditions(told)
-    assert [Record(pod.ref, RecordType.WARNING, "FailedScheduling", text, "Scheduling")] == of_type(
+    assert [Record(pod.ref, RecordType.WARNING, "FailedScheduling", text, "Scheduling", "moorage")] == of_type(
         told, Record
     )
     assert driven.bound() == {}

@@ -66,6 +66,10 @@ class FakeEngine:
         self.on_step()
         return self.script.popleft() if self.script else []
 
+    def flush(self) -> Sequence[Instruction]:
+        """As a step; it is not counted as one."""
+        return self.script.popleft() if self.script else []
+
     def ready(self, now: float) -> bool:
         """Whether there is a script left."""
         return bool(self.script)

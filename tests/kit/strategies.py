@@ -146,14 +146,16 @@ def nodes(draw: st.DrawFn, name: str | None = None, *, huge: bool = True) -> Nod
 
 
 @st.composite
-def specs(draw: st.DrawFn, *, huge: bool = True) -> PodSpec:
-    """A pod template that uses one or more of the features that plugins look at."""
+def specs(draw: st.DrawFn, *, huge: bool = True, choosy: bool = False) -> PodSpec:
+    """A pod template that uses one or more of the features that plugins look at; a ``choosy`` one is hard to place."""
     images = tuple(draw(st.lists(st.sampled_from(IMAGES), min_size=1, max_size=2)))
-    plain = draw(st.booleans())
+    plain = not choosy and draw(st.booleans())
     return PodSpec(
         scheduler_name="moorage",
         priority=draw(st.sampled_from((0, 0, 10))),
-        node_name="" if plain else draw(st.sampled_from(("", "", "", "n0", "nowhere"))),
+        node_name=""
+        if plain
+        else draw(st.sampled_from(("", "", "n0", "n1") if choosy else ("", "", "", "n0", "nowhere"))),
         requests=draw(requests(huge=huge)),
         node_selector={} if plain else draw(st.one_of(st.just({}), labels)),
         required=None if plain else draw(st.one_of(st.none(), node_selectors)),
@@ -179,13 +181,15 @@ class Cluster:
 
 
 @st.composite
-def clusters(draw: st.DrawFn, *, huge: bool = True, min_nodes: int = 0) -> Cluster:
+def clusters(
+    draw: st.DrawFn, *, huge: bool = True, min_nodes: int = 0, max_nodes: int = 4, max_pods: int = 6
+) -> Cluster:
     """Up to four nodes with up to six pods; some are overcommitted."""
-    names = draw(st.lists(st.sampled_from(NODE_NAMES), min_size=min_nodes, unique=True))
+    names = draw(st.lists(st.sampled_from(NODE_NAMES), min_size=min_nodes, max_size=max_nodes, unique=True))
     made = tuple(draw(nodes(name, huge=huge)) for name in names)
     pods = []
     if names:
-        for number in range(draw(st.integers(0, 6))):
+        for number in range(draw(st.integers(0, max_pods))):
             ports = tuple(draw(st.lists(host_ports, max_size=1)))
             spec = PodSpec(scheduler_name="moorage", requests=draw(requests(huge=huge)), host_ports=ports)
             pods.append(make_pod(f"p{number}", spec=spec, node=draw(st.sampled_from(names))))

@@ -13,20 +13,27 @@ from tests.scenarios.reading import Json, documents
 
 
 class Player:
-    """Plays one case.  Expectations about pods that are in ``without`` are passed over."""
+    """Plays one case.  Expectations about pods that are in ``without`` are passed over.
 
-    def __init__(self, cluster: Client, folder: Path, *, without: Collection[str] = ()) -> None:
+    ``rest``: how many seconds what goes on in the background, such as heartbeats, goes on after the last step.
+    """
+
+    def __init__(
+        self, cluster: Client, folder: Path, *, without: Collection[str] = (), rest: float = 0
+    ) -> None:
         self._cluster = cluster
         self._without = frozenset(without)
         (self._steps,) = documents(folder / "steps.yaml")
         self._background: list[threading.Thread] = []
         self._ended = threading.Event()
+        self._rest = rest
 
     def play(self) -> None:
         """Play all steps; AssertionError at the first expectation that is not met."""
         try:
             for step in self._steps:
                 self._play(step)
+            time.sleep(self._rest)
         finally:
             self._ended.set()
             for thread in self._background:

@@ -259,7 +259,11 @@ class Attempts:
 
 def _tell(pod: Pod, reason: str, message: str, nomination: str | None = None) -> list[Instruction]:
     """The event and the condition by which the user learns why the pod is pending."""
-    told: list[Instruction] = [Record(pod.ref, RecordType.WARNING, "FailedScheduling", message, "Scheduling")]
+    told: list[Instruction] = [
+        Record(
+            pod.ref, RecordType.WARNING, "FailedScheduling", message, "Scheduling", pod.spec.scheduler_name
+        )
+    ]
     if pod.scheduled_condition != ("False", reason, message) or nomination not in (None, pod.nominated_node):
         told.append(SetCondition(pod.ref, pod.resource_version, reason, message, nomination))
     return told

@@ -124,7 +124,7 @@ class Engine:
 
     def step(self, now: float) -> list[Instruction]:
         """Run at most one scheduling cycle; an empty list means that nothing came of it."""
-        instructions, self._outbox = self._outbox, []
+        instructions = self.flush()
         instructions += [FetchPod(ref) for ref in self.assumptions.due(now)]
         instructions += self._attempts.revisit_waiting(now)
         queued = self.queue.pop(now)
@@ -132,6 +132,11 @@ class Engine:
             instructions += self._attempts.attempt(queued, now)
         self._announce_ended_promises(now)
         instructions += self.queue.drain_faults() + self._attempts.drain_faults()
+        return instructions
+
+    def flush(self) -> list[Instruction]:
+        """What follows from events alone, without a cycle: for the end, when nothing is to be decided any more."""
+        instructions, self._outbox = self._outbox, []
         return instructions
 
     def evaluate(self, pod: Pod, now: float, nodes: Sequence[str] | None = None) -> Decision:
@@ -331,7 +336,9 @@ class Engine:
         self.queue.remove(event.ref.uid)
         self.nominator.withdraw(event.ref.uid)
         text = f"Successfully assigned {event.ref.key} to {event.node_name}"
-        self._outbox.append(Record(event.ref, RecordType.NORMAL, "Scheduled", text, "Binding"))
+        state = self.cache.state(event.ref.uid)
+        name = "" if state is None else state.pod.spec.scheduler_name
+        self._outbox.append(Record(event.ref, RecordType.NORMAL, "Scheduled", text, "Binding", name))
 
     def _bind_failed(self, event: BindFailed, now: float) -> None:
         uid = event.ref.uid

@@ -247,10 +247,10 @@ class SchedulingLoop:
         self.submit(await self._evictor.evict(eviction))
 
     def _conclude(self) -> None:
-        """Record how the last binds ended.  What the engine may still decide here is not carried out."""
+        """Record how the last binds ended."""
         now = self._clock.now()
         while self._events:
             self._engine.handle(self._events.popleft(), now)
-        for instruction in self._engine.step(now):
+        for instruction in self._engine.flush():
             if isinstance(instruction, Record):
                 self._recorder.record(instruction)

@@ -25,6 +25,10 @@ class Engine(Protocol):
         """Run at most one scheduling cycle; empty when there is nothing to do."""
         ...
 
+    def flush(self) -> Sequence[Instruction]:
+        """What follows from events alone; nothing is decided."""
+        ...
+
     def ready(self, now: float) -> bool:
         """Whether ``step`` has something to do now."""
         ...

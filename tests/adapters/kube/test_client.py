@@ -246,29 +246,6 @@ async def test_a_new_certificate_means_new_connections(api):
     assert before.closed
 
 
-async def test_kopf_gets_the_same_identity_and_a_renewed_one_when_it_asks_again(api):
-    client = renewable(api, ["new"])
-    first = await client.kopf_connection_info()
-    assert first == {
-        "server": api.url,
-        "ca_path": None,
-        "insecure": False,
-        "scheme": "Bearer",
-        "token": "old",
-        "certificate_path": None,
-        "private_key_path": None,
-        "proxy_url": None,
-    }
-    assert (await client.kopf_connection_info())["token"] == "new"
-
-
-async def test_kopf_accepts_the_connection_info(api):
-    import kopf
-
-    info = kopf.ConnectionInfo(**await api.client("t").kopf_connection_info())
-    assert info.as_http_headers() == {"Authorization": "Bearer t"}
-
-
 # --- Streams ---
 
 

@@ -12,7 +12,7 @@ from tests.kit.fakes import FakeClient, FakeClock, FakeReader, plain_pod, pod_re
 PREEMPTOR = pod_ref("urgent")
 ONE = Evict(PREEMPTOR, "moorage", "n", (pod_ref("victim"),))
 EVENT = Record(
-    pod_ref("victim"), RecordType.NORMAL, "Preempted", "Preempted by pod urgent on node n", "Preempting"
+    pod_ref("victim"), RecordType.NORMAL, "Preempted", "Preempted by pod urgent on node n", "Preempting", "moorage"
 )
 
 

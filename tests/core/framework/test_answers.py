@@ -34,7 +34,9 @@ class Answering:
         self.filter: Any = lambda state, nodes: answer
         self.score: Any = self.filter
         self.normalize: Any = lambda raw: answer
-        self.pre_filter: Any = self.pre_score = self.wakes_on = explode
+        self.pre_filter: Any = explode
+        self.pre_score: Any = explode
+        self.wakes_on: Any = explode
 
 
 def lazy(fits: Any) -> Verdict:

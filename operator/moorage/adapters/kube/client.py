@@ -17,7 +17,7 @@ import aiohttp
 import orjson
 from yarl import URL
 
-from moorage.adapters.kube.credentials import Access, Credentials
+from moorage.adapters.kube.credentials import Credentials
 from moorage.adapters.kube.errors import BadAnswer, Unauthorized, Unreachable, error_from_answer
 
 MERGE_PATCH = "application/merge-patch+json"
@@ -52,7 +52,6 @@ class KubeClient:
         self._extra: dict[str, Any] = {}
         self._base = credentials.access.server
         self._closed = False
-        self._kopf_has: Access | None = None
 
     @classmethod
     async def connect(
@@ -213,27 +212,6 @@ class KubeClient:
                 raise self._unreachable(error) from error
             if not isinstance(failure, Unauthorized) or not await self.credentials.renew(refused):
                 raise failure
-
-    async def kopf_connection_info(self) -> dict[str, Any]:
-        """The fields of ``kopf.ConnectionInfo`` for the same identity, for an ``@kopf.on.login`` handler.
-
-        Kopf logs in once more only after a 401, so what it was given before is read again then.
-        """
-        if self._kopf_has is self.credentials.access:
-            await self.credentials.renew(self._kopf_has.authorization)
-        self._kopf_has = self.credentials.access
-        access = self.credentials.access
-        scheme, _, token = (access.authorization or "").partition(" ")
-        return {
-            "server": access.server,
-            "ca_path": access.ca_file,
-            "insecure": not access.verify,
-            "scheme": scheme or None,
-            "token": token or None,
-            "certificate_path": access.certificate_file,
-            "private_key_path": access.key_file,
-            "proxy_url": access.proxy,
-        }
 
     async def _ready(self) -> aiohttp.ClientSession:
         """The session for the next request, after whatever renewal is due."""

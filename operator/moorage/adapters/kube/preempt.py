@@ -87,7 +87,8 @@ class KubeEvictor:
                     return f"{victim.key}: {error}"
                 else:
                     text = f"Preempted by pod {eviction.preemptor.uid} on node {eviction.node_name}"
-                    self._record(Record(victim, RecordType.NORMAL, "Preempted", text, "Preempting"))
+                    name = eviction.scheduler_name
+                    self._record(Record(victim, RecordType.NORMAL, "Preempted", text, "Preempting", name))
                     return ""
 
     async def _mark(self, eviction: Evict, victim: PodRef) -> None:

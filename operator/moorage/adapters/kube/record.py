@@ -58,7 +58,8 @@ class RecordMeter(Protocol):
 class KubeRecorder:
     """A bounded queue of events and a few workers that write them.
 
-    ``controller`` is the name users know the scheduler by, ``instance`` tells its replicas apart.
+    ``controller`` is the name users know the scheduler by, where a record does not say; ``instance`` tells
+    its replicas apart.
     """
 
     def __init__(
@@ -147,7 +148,7 @@ class KubeRecorder:
             "kind": "Event",
             "metadata": {"name": name, "namespace": ref.namespace},
             "eventTime": _micro_time(at),
-            "reportingController": self._controller,
+            "reportingController": record.scheduler_name or self._controller,
             "reportingInstance": self._instance,
             "action": record.action,
             "reason": record.reason,

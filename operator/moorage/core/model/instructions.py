@@ -40,13 +40,17 @@ class RecordType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """Write a Kubernetes Event about a pod (coalesced with equal ones; may lag, never blocks)."""
+    """Write a Kubernetes Event about a pod (coalesced with equal ones; may lag, never blocks).
+
+    ``scheduler_name`` is the one that reports it, "" if that is not known any more.
+    """
 
     ref: PodRef
     type: RecordType
     reason: str
     message: str
     action: str
+    scheduler_name: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,6 +89,7 @@ def _dry_run(pod: Pod, attempt: FailedAttempt, row: int) -> Candidate | tuple[st
     potential.sort(key=_importance)
     ahead = attempt.nominated.get(row, ())
     gone: dict[str, Pod] = {}
+    arrival = tuple(snapshot.pods[row])
 
     def remove(other: Pod) -> None:
         snapshot.remove_pod(row, other)
@@ -120,6 +121,9 @@ def _dry_run(pod: Pod, attempt: FailedAttempt, row: int) -> Candidate | tuple[st
     finally:
         for other in tuple(gone.values()):
             restore(other)
+        snapshot.arrange_pods(row, arrival)
+    if not victims:  # a plugin that changes its mind: evicting nobody is no remedy
+        return (f'expected at least one victim pod on node "{snapshot.name_at(row)}"',)
     victims.sort(key=_importance)
     return Candidate(snapshot.name_at(row), tuple(victims), violations)
 
@@ -142,9 +146,9 @@ def _judge(attempt: FailedAttempt, row: int, ahead: Sequence[Pod], removed: Sequ
     return () if rejection is None else rejection.reasons
 
 
-def _importance(pod: Pod) -> tuple[int, float]:
-    """Sort key, the most important first: higher priority, then longer running."""
-    return -pod.priority, math.inf if pod.started is None else pod.started
+def _importance(pod: Pod) -> tuple[int, float, str]:
+    """Sort key, the most important first: higher priority, then longer running; the UID makes it the same each time."""
+    return -pod.priority, math.inf if pod.started is None else pod.started, pod.uid
 
 
 def _by_budget(pods: Sequence[Pod], budgets: Sequence[DisruptionBudget]) -> tuple[list[Pod], list[Pod]]:

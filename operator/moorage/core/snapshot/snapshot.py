@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 import numpy.typing as npt
 
@@ -257,6 +259,11 @@ class Snapshot:
         if counted.spec.host_ports:
             self.host_ports.remove(row, counted.spec.host_ports)
         self.usage.mark(row)
+
+    def arrange_pods(self, row: int, order: Iterable[str]) -> None:
+        """Put the pods of a row into this order of UIDs, which names each of them: that of their arrival."""
+        pods = self.pods[row]
+        self.pods[row] = {uid: pods[uid] for uid in order}
 
     def _count(self, row: int, requests: Requests, sign: int) -> None:
         for resource, amount in requests.amounts.items():

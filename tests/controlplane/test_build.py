@@ -1,0 +1,69 @@
+"""Building from source: what the builders of the control plane and of the oracle share."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.controlplane import build
+from tests.controlplane.build import BuildError
+
+
+def compiler(tmp_path: Path, body: str) -> str:
+    path = tmp_path / "go"
+    path.write_text(f"#!/bin/sh\n{body}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+def test_a_program_appears_when_it_is_finished(tmp_path, capsys):
+    source = tmp_path / "module"
+    source.mkdir()
+    # The arguments say where the program goes; where it is started says which module is meant.
+    go = compiler(tmp_path, 'while [ "$1" != -o ]; do shift; done; pwd > "$2"; echo one >&2; echo two >&2')
+    build.go_build(go, "./cmd", tmp_path / "program", folder=source, ldflags="-s")
+    assert Path((tmp_path / "program").read_text().strip()) == source
+    assert "program: 0 MiB in 0 s" in capsys.readouterr().out
+
+
+def test_a_build_that_fails_says_why_and_leaves_nothing(tmp_path):
+    go = compiler(
+        tmp_path, 'while [ "$1" != -o ]; do shift; done; echo half > "$2"; echo "x.go:1: no" >&2; exit 1'
+    )
+    with pytest.raises(BuildError, match=r"go build \./cmd in .* failed:\nx.go:1: no"):
+        build.go_build(go, "./cmd", tmp_path / "program", folder=tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["go"]
+
+
+def test_the_cache_is_the_user_s_or_else_the_clone_s(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert build.cache_home() == tmp_path / "moorage" / "assets"
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    assert build.cache_home() == build.ROOT / ".cache" / "built"
+
+
+def test_a_link_replaces_whatever_was_there(tmp_path):
+    place, old, new = tmp_path / "cache" / "assets", tmp_path / "old", tmp_path / "new"
+    for folder in (old, new):
+        folder.mkdir()
+    place.mkdir(parents=True)
+    for folder in (old, new):
+        build.link(place, folder)
+        assert place.resolve() == folder
+    assert [path.name for path in place.parent.iterdir()] == ["assets"]
+
+
+@pytest.mark.parametrize(
+    ("text", "number"), [("go1.26.8", (1, 26)), ("go2.0rc1", (2, 0)), ("unknown", (0, 0))]
+)
+def test_versions(text, number):
+    assert build._number(text) == number
+
+
+def test_what_is_named_is_taken_as_it_is(tmp_path, monkeypatch):
+    monkeypatch.setenv("KUBEBUILDER_ASSETS", str(tmp_path))
+    with pytest.raises(BuildError, match="lacks etcd, kube-apiserver"):
+        build.build()
+    for name in ("etcd", "kube-apiserver"):
+        (tmp_path / name).write_text("")
+    assert build.build() == tmp_path
