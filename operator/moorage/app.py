@@ -31,10 +31,11 @@ from moorage.adapters.kube.writes import Writer
 from moorage.adapters.telemetry.endpoint import Endpoint
 from moorage.adapters.telemetry.metrics import Metrics
 from moorage.core.engine import Engine, EngineConfig
-from moorage.core.model.events import PodLeftPending, PodPending
+from moorage.core.model.events import Event, PodBound, PodLeftPending, PodPending
 from moorage.core.model.pod import PodRef
 from moorage.core.profile import Profile, default_profile
 from moorage.runtime.clock import SteadyClock
+from moorage.runtime.first_sight import FirstSight
 from moorage.runtime.loop import SchedulingLoop
 from moorage.runtime.settings import Settings
 from moorage.runtime.supervisor import Supervisor
@@ -50,6 +51,7 @@ _WRITES = 16
 #: stay under 50 ms.
 _TURN, _SLICE = 0.015, 0.008
 _STUCK_LOOP = 15.0
+_FIRST_LIST_RETRY = 1.0
 _LAG_EVERY = 0.1
 
 
@@ -86,6 +88,7 @@ class App:
                 node_ready_guard=settings.node_ready_guard,
             )
         )
+        self._first_sight = FirstSight(clock.now)
         reader = KubePodReader(client, self._converter.pod)
         self._leadership = Leadership(
             self._lease_client,
@@ -128,7 +131,7 @@ class App:
         self.state = ClusterState(
             client,
             self._converter,
-            self.loop.submit,
+            self._bound_event,
             on_synced=self._synced,
             meter=self.metrics,
             budgets="preemption" not in off,
@@ -201,6 +204,7 @@ class App:
         Leaving says nothing but that: the pod may be bound, finished or deleted.
         """
         try:
+            self._first_sight.saw(obj["metadata"]["uid"])
             if (obj.get("spec") or {}).get("schedulerName") not in self.names:
                 return
             if kind == "DELETED":
@@ -232,7 +236,12 @@ class App:
     # -- background work -------------------------------------------------------------------------
 
     def _may_schedule(self) -> bool:
-        return self.state.synced and self._leadership.allowed and not self._stopping
+        return (
+            self.state.synced
+            and self._leadership.allowed
+            and not self._stopping
+            and self._first_sight.is_open()
+        )
 
     async def _follow_cluster(self) -> None:
         await self._leadership.before_first_list()
@@ -240,11 +249,29 @@ class App:
             for resource, reflector in self.state.reflectors.items():
                 tasks.create_task(reflector.run(), name=f"moorage watch of {resource}")
             tasks.create_task(self._pending.run(), name="moorage list of pending pods")
+            tasks.create_task(self._expect_pending(), name="moorage first list of pending pods")
+
+    async def _expect_pending(self) -> None:
+        """Learn which pods wait, so that the first decision is made knowing all of them."""
+        while True:
+            try:
+                self._first_sight.expect((await self._pending.list_once()).uids)
+            except KubeError as error:
+                logger.info("Pending pods cannot be listed now: %s", error)
+                await asyncio.sleep(_FIRST_LIST_RETRY)
+            else:
+                self.loop.wake()
+                return
 
     def _synced(self) -> None:
         # What is there now stays for long: keep the garbage collector from walking it again and again.
         gc.freeze()
         self.loop.wake()
+
+    def _bound_event(self, event: Event) -> None:
+        if isinstance(event, PodBound):
+            self._first_sight.saw(event.pod.uid)
+        self.loop.submit(event)
 
     async def _measure_lag(self) -> None:
         loop = asyncio.get_running_loop()

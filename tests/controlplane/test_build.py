@@ -15,7 +15,7 @@ def compiler(tmp_path: Path, body: str) -> str:
     return str(path)
 
 
-def test_a_program_appears_when_it_is_finished(tmp_path, capsys):
+def test_a_program_appears_when_it_is_finished(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source = tmp_path / "module"
     source.mkdir()
     # The arguments say where the program goes; where it is started says which module is meant.
@@ -25,7 +25,7 @@ def test_a_program_appears_when_it_is_finished(tmp_path, capsys):
     assert "program: 0 MiB in 0 s" in capsys.readouterr().out
 
 
-def test_a_build_that_fails_says_why_and_leaves_nothing(tmp_path):
+def test_a_build_that_fails_says_why_and_leaves_nothing(tmp_path: Path) -> None:
     go = compiler(
         tmp_path, 'while [ "$1" != -o ]; do shift; done; echo half > "$2"; echo "x.go:1: no" >&2; exit 1'
     )
@@ -34,7 +34,7 @@ def test_a_build_that_fails_says_why_and_leaves_nothing(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["go"]
 
 
-def test_the_cache_is_the_user_s_or_else_the_clone_s(tmp_path, monkeypatch):
+def test_the_cache_is_the_user_s_or_else_the_clone_s(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert build.cache_home() == tmp_path / "moorage" / "assets"
     (tmp_path / "file").write_text("")
@@ -42,7 +42,7 @@ def test_the_cache_is_the_user_s_or_else_the_clone_s(tmp_path, monkeypatch):
     assert build.cache_home() == build.ROOT / ".cache" / "built"
 
 
-def test_a_link_replaces_whatever_was_there(tmp_path):
+def test_a_link_replaces_whatever_was_there(tmp_path: Path) -> None:
     place, old, new = tmp_path / "cache" / "assets", tmp_path / "old", tmp_path / "new"
     for folder in (old, new):
         folder.mkdir()
@@ -56,11 +56,11 @@ def test_a_link_replaces_whatever_was_there(tmp_path):
 @pytest.mark.parametrize(
     ("text", "number"), [("go1.26.8", (1, 26)), ("go2.0rc1", (2, 0)), ("unknown", (0, 0))]
 )
-def test_versions(text, number):
+def test_versions(text: str, number: tuple[int, int]) -> None:
     assert build._number(text) == number
 
 
-def test_what_is_named_is_taken_as_it_is(tmp_path, monkeypatch):
+def test_what_is_named_is_taken_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KUBEBUILDER_ASSETS", str(tmp_path))
     with pytest.raises(BuildError, match="lacks etcd, kube-apiserver"):
         build.build()

@@ -46,9 +46,9 @@ def test_a_bind_that_failed_gives_the_room_back_and_tries_again(failure):
     text = 'running Bind plugin "DefaultBinder": the server said no'
     told = driven.run()
     assert [("web", "SchedulerError", text)] == conditions(told)
-    assert [Record(pod.ref, RecordType.WARNING, "FailedScheduling", text, "Scheduling", "moorage")] == of_type(
-        told, Record
-    )
+    assert [
+        Record(pod.ref, RecordType.WARNING, "FailedScheduling", text, "Scheduling", "moorage")
+    ] == of_type(told, Record)
     assert driven.bound() == {}
     assert {"web": "a"} == driven.bound(seconds=1.0)
 

@@ -4,7 +4,6 @@ import time
 from pathlib import Path
 
 import pytest
-from _pytest.mark import ParameterSet
 
 from moorage.core.profile import REGISTRY
 from tests.controlplane.client import Client
@@ -14,10 +13,6 @@ from tests.scenarios.reading import CASES, HERE, NEEDS, Json, case, expectations
 from tests.scenarios.steps import Player, ours
 
 COVERED = [folder for folder in CASES if REGISTRY.keys() >= set(NEEDS.get(folder.name, ()))]
-#: What does not come out right yet, and why.
-KNOWN = {
-    "b10-nominated-room": "at start-up a pod may be tried before all pending pods are known",
-}
 #: Pods of moving cases that need what may not be there yet.
 STEPS_NEED = {"p-claim": "VolumeBinding", "p-lead": "InterPodAffinity"}
 
@@ -35,14 +30,7 @@ def looked_at(cluster: Client, pod: Json) -> bool:
     return condition is not None and condition["status"] == "False"
 
 
-def parameter(folder: Path) -> ParameterSet:
-    """A case with its name, and the mark of those that are known to fail."""
-    why = KNOWN.get(folder.name)
-    marks = [pytest.mark.xfail(reason=why, strict=False)] if why else []
-    return pytest.param(folder, marks=marks, id=folder.name)
-
-
-@pytest.mark.parametrize("folder", [parameter(folder) for folder in COVERED])
+@pytest.mark.parametrize("folder", COVERED, ids=lambda folder: folder.name)
 def test_a_case_that_stands_still(control_plane: ControlPlane, cluster: Client, folder: Path) -> None:
     question, expected = case(folder), expectations(folder)
     bound = [name_of(o) for o in cluster.apply(question["objects"]) if o["kind"] == "Pod"]

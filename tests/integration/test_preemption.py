@@ -1,4 +1,4 @@
-"""Preemption on a real API server: victims go as they do by kube-scheduler's hand, and the preemptor takes their place."""
+"""Preemption on a real API server: victims go as they do by kube-scheduler's hand, and the preemptor takes over."""
 
 from typing import Any
 
@@ -46,7 +46,7 @@ def test_the_least_harm_is_done_and_told(control_plane: ControlPlane, cluster: C
     with Operator(control_plane) as operator:
         preemptor = cluster.create(pod("urgent", cpu="1500m", priorityClassName="high"))
         cluster.wait_for(lambda: cluster.node_of("urgent") == "free", 10)
-        assert {name for name in cluster.placements("default")} == {
+        assert set(cluster.placements("default")) == {
             "default/urgent",
             "default/guarded-0",
             "default/guarded-1",
@@ -83,6 +83,7 @@ def test_a_victim_with_time_to_go_is_marked_and_waited_for(
         cluster.create(pod("urgent", cpu="2", priorityClassName="high"))
         cluster.wait_for(lambda: _get(cluster, "urgent")["status"].get("nominatedNodeName") == "only", 10)
         victim = cluster.wait_for(lambda: _dying(cluster, "dying"), 10)
+        assert victim is not None
         (condition,) = [c for c in victim["status"]["conditions"] if c["type"] == "DisruptionTarget"]
         assert (condition["status"], condition["reason"]) == ("True", "PreemptionByScheduler")
         assert condition["message"] == "moorage: preempting to accommodate a higher priority pod"
@@ -108,6 +109,7 @@ def test_a_pod_of_policy_never_evicts_nobody(control_plane: ControlPlane, cluste
     with Operator(control_plane):
         cluster.create(pod("calm", cpu="1500m", priorityClassName="patient"))
         condition = cluster.wait_for(lambda: cluster.condition("calm"), 10)
+        assert condition is not None
         assert condition["message"] == (
             "0/2 nodes are available: 2 Insufficient cpu. preemption: not eligible due to preemptionPolicy=Never."
         )

@@ -38,6 +38,12 @@ settings.register_profile("ci", settings.get_profile("dev"), derandomize=True, p
 settings.register_profile("hunt", settings.get_profile("dev"), max_examples=3000, stateful_step_count=60)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "dev"))
 
+
+def thoroughly(times: int) -> settings:
+    """That many times the examples of the profile, for what is worth its time: the machines."""
+    return settings(max_examples=times * settings().max_examples)
+
+
 GPU = "example.com/gpu"
 HUGE_PAGES = "hugepages-2Mi"
 NODE_NAMES = ("n0", "n1", "n2", "n3")
@@ -146,16 +152,14 @@ def nodes(draw: st.DrawFn, name: str | None = None, *, huge: bool = True) -> Nod
 
 
 @st.composite
-def specs(draw: st.DrawFn, *, huge: bool = True, choosy: bool = False) -> PodSpec:
-    """A pod template that uses one or more of the features that plugins look at; a ``choosy`` one is hard to place."""
+def specs(draw: st.DrawFn, *, huge: bool = True) -> PodSpec:
+    """A pod template that uses one or more of the features that plugins look at."""
     images = tuple(draw(st.lists(st.sampled_from(IMAGES), min_size=1, max_size=2)))
-    plain = not choosy and draw(st.booleans())
+    plain = draw(st.booleans())
     return PodSpec(
         scheduler_name="moorage",
         priority=draw(st.sampled_from((0, 0, 10))),
-        node_name=""
-        if plain
-        else draw(st.sampled_from(("", "", "n0", "n1") if choosy else ("", "", "", "n0", "nowhere"))),
+        node_name="" if plain else draw(st.sampled_from(("", "", "", "n0", "nowhere"))),
         requests=draw(requests(huge=huge)),
         node_selector={} if plain else draw(st.one_of(st.just({}), labels)),
         required=None if plain else draw(st.one_of(st.none(), node_selectors)),
@@ -181,15 +185,13 @@ class Cluster:
 
 
 @st.composite
-def clusters(
-    draw: st.DrawFn, *, huge: bool = True, min_nodes: int = 0, max_nodes: int = 4, max_pods: int = 6
-) -> Cluster:
+def clusters(draw: st.DrawFn, *, huge: bool = True, min_nodes: int = 0) -> Cluster:
     """Up to four nodes with up to six pods; some are overcommitted."""
-    names = draw(st.lists(st.sampled_from(NODE_NAMES), min_size=min_nodes, max_size=max_nodes, unique=True))
+    names = draw(st.lists(st.sampled_from(NODE_NAMES), min_size=min_nodes, unique=True))
     made = tuple(draw(nodes(name, huge=huge)) for name in names)
     pods = []
     if names:
-        for number in range(draw(st.integers(0, max_pods))):
+        for number in range(draw(st.integers(0, 6))):
             ports = tuple(draw(st.lists(host_ports, max_size=1)))
             spec = PodSpec(scheduler_name="moorage", requests=draw(requests(huge=huge)), host_ports=ports)
             pods.append(make_pod(f"p{number}", spec=spec, node=draw(st.sampled_from(names))))

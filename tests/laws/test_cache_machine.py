@@ -28,6 +28,7 @@ from tests.kit.strategies import (
     requests,
     requirements,
     specs,
+    thoroughly,
     tolerations,
 )
 
@@ -326,3 +327,4 @@ def make_filler(number):
 
 
 TestCache = CacheMachine.TestCase
+TestCache.settings = thoroughly(8)

@@ -33,7 +33,7 @@ from moorage.core.queue.scheduling_queue import Place
 from moorage.core.snapshot.snapshot import Snapshot
 from tests.core.driving import Driven, assert_empty
 from tests.kit.models import GI, make_node, make_pod, make_spec, taint
-from tests.kit.strategies import columns_of
+from tests.kit.strategies import columns_of, thoroughly
 
 NODES = ("a", "b", "c")
 SPECS = [
@@ -457,3 +457,5 @@ class PreemptingMachine(EngineMachine):
 
 TestEngine = EngineMachine.TestCase
 TestPreempting = PreemptingMachine.TestCase
+TestEngine.settings = thoroughly(24)
+TestPreempting.settings = thoroughly(24)

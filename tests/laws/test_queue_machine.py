@@ -9,6 +9,7 @@ from moorage.core.model.cluster_event import Action, ClusterEvent, Resource, Wak
 from moorage.core.model.pod import Pod
 from moorage.core.queue.scheduling_queue import Place, SchedulingQueue
 from tests.kit.models import make_node, make_pod, make_spec
+from tests.kit.strategies import thoroughly
 
 LARGE, SMALL = make_node("large", cpu=9000), make_node("small", cpu=1)
 
@@ -290,3 +291,4 @@ class QueueMachine(RuleBasedStateMachine):
 
 
 TestQueue = QueueMachine.TestCase
+TestQueue.settings = thoroughly(24)

@@ -1,153 +1,184 @@
-"""No wake-up is lost: a change that turns a plugin's rejection into acceptance is one that it waits for."""
+"""No wake-up is lost: a change that turns a plugin's rejection into acceptance is one that it waits for.
+
+Small pools of nodes, of pods on them and of pending pods are gone through in full: every plugin is asked about every
+combination, and every single change that leads from a combination it refuses to one it accepts must wake the pod.
+"""
 
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from moorage.core.cache.node_changes import guard_ready, node_event
 from moorage.core.cache.pod_changes import assigned_event, pending_event
 from moorage.core.framework.interface import FilterPlugin, Narrowed, PreEnqueuePlugin, Rejected, Skip
 from moorage.core.model.cluster_event import Action, ClusterEvent, Resource
-from moorage.core.model.node import Node
-from moorage.core.model.pod import Pod
+from moorage.core.model.pod import HostPort, Pod
+from moorage.core.model.selector import Operator, Requirement
+from moorage.core.model.taint import NO_EXECUTE, NO_SCHEDULE, NOT_READY_KEY, UNSCHEDULABLE_KEY, Toleration
 from moorage.core.snapshot.snapshot import Snapshot
 from moorage.core.snapshot.view import Nodes
-from tests.kit.models import make_pod, requests_of
+from tests.kit.models import label_in, make_node, make_pod, make_spec, requests_of, required, taint, term
 from tests.kit.plugin_checks import wakes
-from tests.kit.strategies import (
-    NODE_NAMES,
-    Cluster,
-    amounts,
-    build,
-    clusters,
-    labels,
-    nodes,
-    specs,
-    tolerations,
-)
+from tests.kit.strategies import GPU
 from tests.laws.test_plugins import PLUGINS
 
+ONE_ADDRESS = HostPort("10.0.0.1", "TCP", 80)
+
+NODES = [
+    make_node("a", cpu=1000),
+    make_node("b", cpu=1000),
+    make_node("a", cpu=1000, unschedulable=True),
+    make_node("a", cpu=1000, taints=[taint("x")]),
+    make_node("a", cpu=1000, taints=[taint("x", effect=NO_EXECUTE), taint("y")]),
+    make_node("a", cpu=400),
+    make_node("a", cpu=500),
+    make_node("a", cpu=1000, pods=0),
+    make_node("a", cpu=1000, pods=1),
+    make_node("a", cpu=1000, labels={"zone": "a"}),
+    make_node("a", cpu=1000, labels={"zone": "c", "gen": "10"}),
+    make_node("a", cpu=1000, more={GPU: 1}),
+    guard_ready(make_node("a", cpu=1000, ready="False")),
+]
+
+
+def there(cpu: int, *ports: HostPort | int, **more: int) -> Pod:
+    """The pod on the node: what it takes may change, its ports may not."""
+    spec = SPECS.setdefault(ports, make_spec(ports=ports))
+    return make_pod("there", spec=spec, requests=requests_of({"cpu": cpu, **more}), node="a")
+
+
+SPECS: dict[tuple[HostPort | int, ...], Any] = {}
+THERE = [
+    None,
+    there(499),
+    there(500),
+    there(501),
+    there(10, 80),
+    there(900, ONE_ADDRESS),
+    there(10, **{GPU: 1}),
+]
+
+#: What a pod is made with, and what may change while it waits.
+FIXED: list[dict[str, Any]] = [
+    {},
+    {"node_name": "a"},
+    {"node_selector": {"zone": "a"}},
+    {"required": required(term(Requirement("gen", Operator.GT, ("9",))))},
+    {"required": required(term(label_in("zone", "a"), names=("a",)))},
+    {"ports": [80]},
+    {"ports": [ONE_ADDRESS]},
+    {"more": {GPU: 1}},
+]
+CHANGING: list[dict[str, Any]] = [
+    {},
+    {"labels": {"app": "web"}},
+    {"gates": ("one",)},
+    {"cpu": 500},
+    {"cpu": 501},
+    {"tolerations": (Toleration("x", "Exists", effect=NO_SCHEDULE),)},
+    {"tolerations": (Toleration(UNSCHEDULABLE_KEY, "Exists"), Toleration(NOT_READY_KEY, "Exists"))},
+    {"tolerations": (Toleration("", "Exists"),)},
+    {"unsupported": ("volumes",)},
+    {"invalid": ("spec.x: odd",)},
+]
+PODS = {
+    (i, j): make_pod("web", **fixed, **changing)
+    for (i, fixed), (j, changing) in product(enumerate(FIXED), enumerate(CHANGING))
+}
 #: Those that differ by their strategy of scoring only are left out.
 FILTERS = [
     name
     for name, plugin in PLUGINS.items()
     if isinstance(plugin, FilterPlugin)
-    and (name == plugin.name or not name.endswith(("-least", "-most", "-ratio", "-falling", "-a-group")))
+    and not name.endswith(("-least", "-most", "-ratio", "-falling", "-a-group"))
 ]
+#: (index of the node, index of the pod on it)
+Place = tuple[int, int]
 
 
-def rejected_nodes(plugin: Any, pod: Pod, cluster: Cluster) -> set[str]:
-    """The nodes that the plugin refuses, by PreFilter or by Filter; all of them if it rejects the pod."""
-    snapshot: Snapshot = build(cluster)
-    names = {node.name for node in cluster.nodes}
-    answer = plugin.pre_filter(pod, snapshot)
-    if answer is Skip.SKIP:
-        return set()
-    if isinstance(answer, Rejected):
-        return names
-    left_out = names - answer.names if isinstance(answer, Narrowed) else set()
-    state = answer.state if isinstance(answer, Narrowed) else answer
-    fits = plugin.filter(state, Nodes(snapshot)).fits
-    return left_out | {snapshot.name_at(int(row)) for row in np.flatnonzero(snapshot.alive & ~fits)}
+@pytest.fixture(scope="module")
+def snapshots() -> dict[Place, Snapshot]:
+    """Every node, alone, with every pod on it."""
+    made = {}
+    for (n, node), (t, pod) in product(enumerate(NODES), enumerate(THERE)):
+        made[n, t] = snapshot = Snapshot()
+        snapshot.set_node(node)
+        if pod is not None:
+            snapshot.add_pod(0, replace(pod, node_name=node.name))
+    return made
 
 
-def with_node(cluster: Cluster, node: Node) -> Cluster:
-    """The cluster with that node in place of the one of its name, if any."""
-    others = tuple(other for other in cluster.nodes if other.name != node.name)
-    return Cluster((*others, node), cluster.pods)
+def accepts(plugin: Any, pod: Pod, snapshots: dict[Place, Snapshot]) -> dict[Place, bool]:
+    """Whether the plugin accepts the node of each snapshot, by PreFilter and by Filter."""
+    answer = plugin.pre_filter(pod, next(iter(snapshots.values())))
+    if answer is Skip.SKIP or isinstance(answer, Rejected):
+        return dict.fromkeys(snapshots, answer is Skip.SKIP)
+    state, names = (answer.state, answer.names) if isinstance(answer, Narrowed) else (answer, None)
+    row = np.zeros(1, dtype=np.int64)
+    return {
+        place: (names is None or NODES[place[0]].name in names)
+        and bool(plugin.filter(state, Nodes(snapshot, row)).fits[0])
+        for place, snapshot in snapshots.items()
+    }
 
 
-@st.composite
-def node_changes(draw: st.DrawFn, cluster: Cluster) -> Node:
-    """A new node, or one with something changed; most changes are small, so that they meet a rejection's cause."""
-    known = {node.name: node for node in cluster.nodes}
-    name = draw(st.sampled_from(NODE_NAMES[:2]))
-    fresh = draw(nodes(name))
-    before = known.get(name)
-    if before is None:
-        return fresh
-    fields = ("labels", "taints", "unschedulable", "allocatable", "images", "ready")
-    chosen = draw(st.sets(st.sampled_from(fields), min_size=1, max_size=2))
-    after = replace(before, **{field: getattr(fresh, field) for field in chosen})
-    if "ready" in chosen:
-        after = guard_ready(replace(after, ready=draw(st.sampled_from(("True", "False", "Unknown")))))
-    return after
+def events_to(place: Place) -> list[tuple[Place, ClusterEvent | None]]:
+    """Every single change of the cluster that leads to that place, with the place before it."""
+    n, t = place
+    node, pod = NODES[n], THERE[t]
+    found = [
+        ((other, t), node_event(before, node))
+        for other, before in enumerate(NODES)
+        if before.name == node.name
+    ]
+    for other, gone in enumerate(THERE):
+        if gone is not None and pod is None:
+            found.append(((n, other), ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, gone, None)))
+        elif gone is not None and pod is not None and gone.spec is pod.spec:
+            found.append(((n, other), assigned_event(gone, pod)))
+    return found
 
 
-@st.composite
-def changes(draw: st.DrawFn, cluster: Cluster, pod: Pod) -> tuple[Cluster, Pod, ClusterEvent | None]:
-    """The cluster and the pending pod after one change, and the event that the engine makes of it."""
-    kinds = ["node", "pod"] + ["gone", "resized"] * bool(cluster.pods)
-    match draw(st.sampled_from(kinds)):
-        case "node":
-            node = draw(node_changes(cluster))
-            before = next((other for other in cluster.nodes if other.name == node.name), None)
-            return with_node(cluster, node), pod, node_event(before, node)
-        case "gone":
-            gone = draw(st.sampled_from(cluster.pods))
-            left = tuple(other for other in cluster.pods if other is not gone)
-            event = ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, gone, None)
-            return Cluster(cluster.nodes, left), pod, event
-        case "resized":
-            old = draw(st.sampled_from(cluster.pods))
-            new = replace(old, requests=requests_of({**old.requests.amounts, **draw(amounts())}))
-            pods = tuple(new if other is old else other for other in cluster.pods)
-            return Cluster(cluster.nodes, pods), pod, assigned_event(old, new)
-        case _:
-            after = draw(pod_changes(pod))
-            return cluster, after, pending_event(pod, after)
-
-
-@st.composite
-def pod_changes(draw: st.DrawFn, pod: Pod) -> Pod:
-    """What the API server lets change of a pending pod, and what a converter of ours may have learnt to read."""
-    match draw(st.sampled_from(("labels", "tolerations", "requests", "unsupported", "gates"))):
-        case "labels":
-            return replace(pod, labels=draw(labels))
-        case "tolerations":
-            more = tuple(draw(st.lists(tolerations, min_size=1, max_size=2)))
-            return replace(pod, spec=replace(pod.spec, tolerations=(*pod.spec.tolerations, *more)))
-        case "requests":
-            asked = requests_of({**pod.requests.amounts, **draw(amounts())})
-            return replace(pod, requests=asked, spec=replace(pod.spec, requests=asked))
-        case "unsupported":
-            return replace(pod, spec=replace(pod.spec, unsupported=(), invalid=()))
-        case _:
-            return replace(pod, gates=draw(st.sampled_from(((), ("one",)))))
+EVENTS_TO = {place: events_to(place) for place in product(range(len(NODES)), range(len(THERE)))}
 
 
 @pytest.mark.parametrize("name", FILTERS)
-@settings(max_examples=4 * settings().max_examples)
-@given(data=st.data())
-def test_what_turns_a_rejection_into_acceptance_wakes_the_pod(name, data):
-    """A node that was refused is accepted; or the pod was refused somewhere, and a new node accepts it.
-
-    The pod after the change is asked about, since that is what the queue holds by then.
-    """
+def test_what_turns_a_rejection_into_acceptance_wakes_the_pod(name, snapshots):
+    """A node changes or is added, a pod on it goes or shrinks, or the pending pod itself changes."""
     plugin = PLUGINS[name]
-    cluster = data.draw(clusters(min_nodes=1, max_nodes=2, max_pods=2), label="cluster")
-    pod = make_pod("asking", spec=data.draw(specs(choosy=True), label="spec"))
-    refused = rejected_nodes(plugin, pod, cluster)
-    if not refused:
-        return
-    after, changed, event = data.draw(changes(cluster, pod), label="change")
-    accepted = {node.name for node in after.nodes} - rejected_nodes(plugin, changed, after)
-    known = {node.name for node in cluster.nodes}
-    won = accepted & refused or accepted - known
-    if won:
-        assert wakes(plugin, changed, event), f"{sorted(won)} accept the pod now, and it sleeps on"
+    answers = {key: accepts(plugin, pod, snapshots) for key, pod in PODS.items()}
+    turned = 0
+    for (fixed, changing), accepted in answers.items():
+        pod = PODS[fixed, changing]
+        refused_somewhere = not all(accepted.values())
+        for place in (place for place, yes in accepted.items() if yes):
+            if refused_somewhere:  # then that node is added
+                turned += 1
+                added = node_event(None, NODES[place[0]])
+                assert wakes(plugin, pod, added), f"{pod.spec} sleeps on when {added} comes"
+            for before, event in EVENTS_TO[place]:
+                if not accepted[before]:
+                    turned += 1
+                    assert wakes(plugin, pod, event), f"{pod.spec} sleeps on after {event}"
+            for other in range(len(CHANGING)):
+                if not answers[fixed, other][place]:
+                    turned += 1
+                    own = pending_event(PODS[fixed, other], pod)
+                    assert wakes(plugin, pod, own), f"a pod sleeps on after {own}"
+    assert turned, "the pools hold nothing that this plugin refuses and then accepts: extend them"
 
 
 @pytest.mark.parametrize("name", [name for name, p in PLUGINS.items() if isinstance(p, PreEnqueuePlugin)])
-@given(gates=st.sets(st.sampled_from(("one", "two"))), change=st.data())
-def test_what_lets_a_pod_in_wakes_it(name, gates, change):
+def test_what_lets_a_pod_in_wakes_it(name):
     plugin = PLUGINS[name]
-    pod = make_pod("asking", gates=tuple(sorted(gates)))
-    after = change.draw(pod_changes(pod))
     assert isinstance(plugin, PreEnqueuePlugin)
-    if plugin.pre_enqueue(pod) is not None and plugin.pre_enqueue(after) is None:
-        assert wakes(plugin, after, pending_event(pod, after))
+    turned = 0
+    for (fixed, _), before in PODS.items():
+        for after in (PODS[fixed, other] for other in range(len(CHANGING))):
+            if plugin.pre_enqueue(before) is not None and plugin.pre_enqueue(after) is None:
+                turned += 1
+                assert wakes(plugin, after, pending_event(before, after))
+    assert turned

@@ -1,6 +1,7 @@
 """The tools of this folder: comparing, making cases small, talking to the oracle."""
 
 import copy
+import json
 import sys
 from pathlib import Path
 
@@ -8,12 +9,12 @@ import pytest
 
 from tests.parity.compare import compare
 from tests.parity.exercise import exercised
-from tests.parity.oracle import Oracle, OracleFailed
+from tests.parity.oracle import Case, Oracle, OracleFailed
 from tests.parity.shrink import shrink
 from tests.parity.sides import ABSENT, for_oracle
 
 REJECTED = {"plugin": "NodePorts", "reasons": ["x", "y"], "code": "Unschedulable"}
-PLACED = {
+PLACED: Case = {
     "pod": "default/p",
     "feasible": ["a", "b"],
     "filtered": {"c": REJECTED},
@@ -92,12 +93,12 @@ def test_a_case_shrinks_to_what_makes_it_fail():
 
 
 def test_plugins_that_only_kube_scheduler_has_are_off():
-    for config in ({}, {"profiles": []}, {"profiles": [{"schedulerName": "x"}]}):
-        case = {"config": config, "pods": []}
+    for text in ("{}", '{"profiles": []}', '{"profiles": [{"schedulerName": "x"}]}'):
+        case: Case = {"config": json.loads(text), "pods": []}
         (profile,) = for_oracle(case)["config"]["profiles"]
         off = [each["name"] for each in profile["plugins"]["multiPoint"]["disabled"]]
         assert off == list(ABSENT)
-        assert case["config"] == config
+        assert case["config"] == json.loads(text), "the case itself is left as it is"
 
 
 def program(tmp_path: Path, body: str) -> Path:

@@ -12,7 +12,12 @@ from tests.kit.fakes import FakeClient, FakeClock, FakeReader, plain_pod, pod_re
 PREEMPTOR = pod_ref("urgent")
 ONE = Evict(PREEMPTOR, "moorage", "n", (pod_ref("victim"),))
 EVENT = Record(
-    pod_ref("victim"), RecordType.NORMAL, "Preempted", "Preempted by pod urgent on node n", "Preempting", "moorage"
+    pod_ref("victim"),
+    RecordType.NORMAL,
+    "Preempted",
+    "Preempted by pod urgent on node n",
+    "Preempting",
+    "moorage",
 )
 
 
@@ -27,7 +32,7 @@ class Rig:
     def __init__(self, *answers, live=None, holds=True):
         self.client = FakeClient(*answers)
         self.reader = FakeReader(urgent=plain_pod("urgent") if live is None else live)
-        self.records = []
+        self.records: list[Record] = []
         self.evictor = KubeEvictor(
             self.client, self.reader, FakeClock(), record=self.records.append, holds=lambda: holds
         )

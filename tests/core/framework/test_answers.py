@@ -1,6 +1,6 @@
 """Plugins are held to their contract, and what they raise names them."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -27,8 +27,8 @@ FITS = np.ones(3, dtype=np.bool_)
 class Answering:
     """Gives the same answer at every point."""
 
-    name: Any = "Odd"
-    reads: Any = Reads.NODE
+    name: ClassVar[str] = "Odd"
+    reads: ClassVar[Reads] = Reads.NODE
 
     def __init__(self, answer: Any) -> None:
         self.filter: Any = lambda state, nodes: answer
