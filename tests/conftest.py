@@ -1,14 +1,20 @@
 """Rules that hold for every test: no asyncio task is left behind, and in CI no integration test is skipped."""
 
 import asyncio
+import gc
 import inspect
 import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 INTEGRATION = Path(__file__).parent / "integration"
 REQUIRED = bool(os.environ.get("CI") or os.environ.get("MOORAGE_REQUIRE_CONTROLPLANE"))
+
+# A test asserts behaviour, never time, so no example has a deadline; in CI the examples are always the same.
+settings.register_profile("moorage", deadline=None, derandomize=bool(os.environ.get("CI")))
+settings.load_profile("moorage")
 
 
 def pytest_configure():
@@ -28,6 +34,13 @@ async def _watched_loop():
     await asyncio.gather(*left, return_exceptions=True)
     if left:
         pytest.fail("asyncio tasks left behind:\n" + "\n".join(map(repr, left)))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _leaks_show_where_they_are_made():
+    """What was left open is found by the collector; that it is, in some later file, would blame the wrong test."""
+    yield
+    gc.collect()
 
 
 @pytest.fixture(autouse=True)

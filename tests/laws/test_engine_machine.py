@@ -7,7 +7,7 @@ order but independently; binds, look-ups and lists are answered late, twice as i
 from dataclasses import replace
 
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from moorage.core.cache.cache import Cache
 from moorage.core.model.events import (
@@ -57,6 +57,16 @@ RETRYABLE = (
 )
 
 
+WIRES = (
+    "nodes", "pending", "bound", "all", "step", "run", "bind", "bind", "lose", "refuse", "answer", "read", "list",
+    "evict", "spare", "wait", "well", "well", "well",
+)  # fmt: skip
+#: Everything comes through, and up to six pods are bound.
+WELL = (("all", 0), ("run", 0), *[("bind", 0)] * 6, ("all", 0), *[("answer", 0)] * 6, ("run", 0))
+#: What happens behind each change: with rules of their own, few examples would have all that a bind takes.
+THEN = st.lists(st.tuples(st.sampled_from(WIRES), st.integers(0, 4)), max_size=4)
+
+
 class EngineMachine(RuleBasedStateMachine):
     """See the module's text."""
 
@@ -76,6 +86,19 @@ class EngineMachine(RuleBasedStateMachine):
         self.number = 0
         self.disturbed: set[str] = set()  # nodes that others overcommitted or shrank
         self.successes: dict[str, int] = {}
+
+    @initialize(
+        sizes=st.lists(st.sampled_from((500, 1000)), min_size=1, max_size=3),
+        specs=st.lists(st.sampled_from(SPECS[:7]), min_size=2, max_size=6),
+        then=st.sampled_from((WELL, WELL, ())),
+    )
+    def begin(self, sizes, specs, then):
+        """Some nodes and more pods than fit there, most often bound and waiting already."""
+        for name, cpu in zip(NODES, sizes, strict=False):
+            self.make_a_node(name=name, cpu=cpu, labels={}, then=())
+        for number, spec in enumerate(specs):
+            self.create_a_pod(name=f"p{number}", spec=spec, gates=(), nominated="", then=())
+        self.goes_on(then)
 
     # -- the server ------------------------------------------------------------------------------
 
@@ -116,25 +139,29 @@ class EngineMachine(RuleBasedStateMachine):
         return [pod for pod in self.pods.values() if pod.node_name and not pod.finished]
 
     @rule(
+        then=THEN,
         name=st.sampled_from(NODES),
         cpu=st.sampled_from((500, 1000, 2000)),
         labels=st.sampled_from(({}, {"disk": "ssd"})),
     )
-    def make_a_node(self, name, cpu, labels):
+    def make_a_node(self, then, name, cpu, labels):
         if name in self.nodes:
             self.disturbed.add(name)
         else:
             self.number += 1
         uid = self.nodes[name].uid if name in self.nodes else str(self.number)
         self.apply(make_node(name, uid=uid, cpu=cpu, memory=4 * GI, pods=4, labels=labels, ready="True"))
+        self.goes_on(then)
 
     def apply(self, node):
         self.nodes[node.name] = node
         self.streams["nodes"].append(NodeApplied(node))
 
     @precondition(lambda self: self.nodes)
-    @rule(data=st.data(), change=st.sampled_from(("cordon", "taint", "unready", "open", "heartbeat")))
-    def change_a_node(self, data, change):
+    @rule(
+        then=THEN, data=st.data(), change=st.sampled_from(("cordon", "taint", "unready", "open", "heartbeat"))
+    )
+    def change_a_node(self, then, data, change):
         node = self.nodes[data.draw(st.sampled_from(sorted(self.nodes)))]
         match change:
             case "cordon":
@@ -148,35 +175,40 @@ class EngineMachine(RuleBasedStateMachine):
             case _:
                 node = replace(node, images={"image": len(node.images)})
         self.apply(node)
+        self.goes_on(then)
 
     @precondition(lambda self: self.nodes)
-    @rule(data=st.data())
-    def remove_a_node(self, data):
+    @rule(then=THEN, data=st.data())
+    def remove_a_node(self, then, data):
         name = data.draw(st.sampled_from(sorted(self.nodes)))
         del self.nodes[name]
         self.disturbed.add(name)
         self.streams["nodes"].append(NodeGone(name))
+        self.goes_on(then)
 
     @rule(
+        then=THEN,
         name=st.sampled_from(tuple(f"p{i}" for i in range(6))),
         spec=st.sampled_from(SPECS),
         gates=st.sampled_from(((), (), (), ("gate",))),
         nominated=st.sampled_from(("", "", "", *NODES)),
     )
-    def create_a_pod(self, name, spec, gates, nominated):
+    def create_a_pod(self, then, name, spec, gates, nominated):
         if not self.name_taken(name):
             self.number += 1
             pod = make_pod(
                 name, uid=f"{name}-{self.number}", spec=spec, gates=gates, nominated_node=nominated
             )
             self.put(pod)
+        self.goes_on(then)
 
     @precondition(lambda self: self.unbound())
     @rule(
+        then=THEN,
         data=st.data(),
         change=st.sampled_from(("ungate", "tolerate", "shrink", "nothing", "promise", "unpromise")),
     )
-    def change_a_pending_pod(self, data, change):
+    def change_a_pending_pod(self, then, data, change):
         pod = self.choose(data, self.unbound())
         match change:
             case "ungate":
@@ -192,10 +224,11 @@ class EngineMachine(RuleBasedStateMachine):
             case "unpromise":
                 pod = replace(pod, nominated_node="")
         self.put(pod)
+        self.goes_on(then)
 
     @precondition(lambda self: self.pods)
-    @rule(data=st.data(), how=st.sampled_from(("at once", "gracefully", "finished")))
-    def end_a_pod(self, data, how):
+    @rule(then=THEN, data=st.data(), how=st.sampled_from(("at once", "gracefully", "finished")))
+    def end_a_pod(self, then, data, how):
         pod = self.choose(data, self.pods.values())
         if how == "at once":
             self.drop(pod.uid)
@@ -203,44 +236,70 @@ class EngineMachine(RuleBasedStateMachine):
             self.put(replace(pod, deleting=True))
         elif not pod.finished:
             self.put(replace(pod, finished=True))
+        self.goes_on(then)
 
     @precondition(lambda self: self.unbound())
-    @rule(data=st.data(), node=st.sampled_from((*NODES, "unseen")))
-    def someone_else_binds(self, data, node):
+    @rule(then=THEN, data=st.data(), node=st.sampled_from((*NODES, "unseen")))
+    def someone_else_binds(self, then, data, node):
         pod = self.choose(data, self.unbound())
         self.disturbed.add(node)
         self.put(replace(pod, node_name=node))
+        self.goes_on(then)
 
     @precondition(lambda self: self.on_nodes())
-    @rule(data=st.data(), spec=st.sampled_from(SPECS[:3]))
-    def resize(self, data, spec):
+    @rule(then=THEN, data=st.data(), spec=st.sampled_from(SPECS[:3]))
+    def resize(self, then, data, spec):
         pod = self.choose(data, self.on_nodes())
         self.disturbed.add(pod.node_name)
         self.put(replace(pod, requests=spec.requests))
+        self.goes_on(then)
 
     # -- the wires -------------------------------------------------------------------------------
 
-    @rule(stream=st.sampled_from(("nodes", "pending", "bound")), number=st.integers(1, 5))
+    def goes_on(self, then):
+        """What the streams, the engine and the server do next; ``index`` chooses among what is under way."""
+        for action, index in then:
+            match action:
+                case "nodes" | "pending" | "bound":
+                    self.deliver(action, index + 1)
+                case "all":
+                    self.deliver_everything()
+                case "step" if self.engine.ready(self.driven.now):
+                    self.take(self.driven.step())
+                case "run":
+                    self.take(self.driven.run())
+                case "bind" | "lose" if self.sent:
+                    self.bind(self.sent.pop(index % len(self.sent)), action, RETRYABLE[0])
+                case "refuse" if self.sent:
+                    self.bind(self.sent.pop(index % len(self.sent)), action, RETRYABLE[index])
+                case "answer" if self.answers:
+                    self.driven.tell(self.answers.pop(index % len(self.answers)))
+                case "read" if self.reads:
+                    self.read(self.reads.pop(index % len(self.reads)))
+                case "list":
+                    self.answers.append(
+                        PendingListed(frozenset(p.uid for p in self.unbound()), self.driven.now)
+                    )
+                case "evict" | "spare" if self.evictions:
+                    self.evict(fails=action == "spare")
+                case "well":
+                    self.goes_on(WELL)
+                case "wait":
+                    self.driven.now += (0.1, 1.0, 2.0, 10.0, 300.0)[index]
+
+    @rule(then=THEN)
+    def time_goes_on(self, then):
+        self.goes_on(then)
+
     def deliver(self, stream, number):
         waiting = self.streams[stream]
         for event in waiting[:number]:
             self.driven.tell(event)
         del waiting[:number]
 
-    @rule()
     def deliver_everything(self):
         for stream in self.streams:
             self.deliver(stream, 1000)
-
-    @precondition(lambda self: self.engine.ready(self.driven.now))
-    @rule()
-    def step(self):
-        self.take(self.driven.step())
-
-    @precondition(lambda self: self.engine.ready(self.driven.now))
-    @rule()
-    def run(self):
-        self.take(self.driven.run())
 
     def take(self, instructions):
         for instruction in instructions:
@@ -277,12 +336,6 @@ class EngineMachine(RuleBasedStateMachine):
         assert state is not None
         assert state.node_name == placement.node_name
 
-    @precondition(lambda self: self.sent)
-    @rule(data=st.data(), fate=st.sampled_from(("fine", "fine", "fine", "lost", "refused")))
-    def server_binds(self, data, fate):
-        placement = self.sent.pop(data.draw(st.integers(0, len(self.sent) - 1)))
-        self.bind(placement, fate, data.draw(st.sampled_from(RETRYABLE)))
-
     def bind(self, placement, fate, failure):
         ref, node = placement.ref, placement.node_name
         look = self.engine.last_look(placement)
@@ -290,7 +343,7 @@ class EngineMachine(RuleBasedStateMachine):
         pod = self.pods.get(ref.uid)
         if look is not None:
             answer = BindFailed(ref, node, BindFailure.STALE, look)
-        elif fate == "refused":
+        elif fate == "refuse":
             answer = BindFailed(ref, node, failure, "refused")
         elif pod is None or pod.deleting or pod.finished:
             answer = BindFailed(ref, node, BindFailure.GONE, "not found")
@@ -304,7 +357,7 @@ class EngineMachine(RuleBasedStateMachine):
             self.put(replace(pod, node_name=node))
             self.check_room(node)
         if not (
-            fate == "lost" and isinstance(answer, BindSucceeded)
+            fate == "lose" and isinstance(answer, BindSucceeded)
         ):  # the binder finds out about all others
             self.answers.append(answer)
 
@@ -318,21 +371,10 @@ class EngineMachine(RuleBasedStateMachine):
         ports = [port for pod in there for port in pod.spec.host_ports]
         assert len(ports) == len(set(ports))
 
-    @precondition(lambda self: self.answers)
-    @rule(data=st.data())
-    def answer(self, data):
-        self.driven.tell(self.answers.pop(data.draw(st.integers(0, len(self.answers) - 1))))
+    def read(self, fetch):
+        live = next((pod for pod in self.pods.values() if pod.name == fetch.ref.name), None)
+        self.answers.append(PodFetched(fetch.ref, live))
 
-    @precondition(lambda self: self.reads)
-    @rule(data=st.data())
-    def read(self, data):
-        ref = self.reads.pop(data.draw(st.integers(0, len(self.reads) - 1))).ref
-        self.answers.append(
-            PodFetched(ref, next((p for p in self.pods.values() if p.name == ref.name), None))
-        )
-
-    @precondition(lambda self: self.evictions)
-    @rule(fails=st.booleans())
     def evict(self, fails):
         eviction = self.evictions.pop(0)
         preemptor = self.pods.get(eviction.preemptor.uid)
@@ -344,15 +386,6 @@ class EngineMachine(RuleBasedStateMachine):
             if pod is not None and not pod.finished:
                 self.put(replace(pod, deleting=True, preempted=True))
         self.answers.append(EvictionFinished(eviction.preemptor))
-
-    @rule()
-    def list_pending(self):
-        uids = frozenset(pod.uid for pod in self.unbound())
-        self.answers.append(PendingListed(uids, self.driven.now))
-
-    @rule(seconds=st.sampled_from((0.1, 1.0, 2.0, 10.0, 300.0)))
-    def time_passes(self, seconds):
-        self.driven.now += seconds
 
     # -- invariants ------------------------------------------------------------------------------
 
@@ -425,11 +458,9 @@ class EngineMachine(RuleBasedStateMachine):
             self.deliver_everything()
             self.take(self.driven.run())
             while self.sent:
-                self.bind(self.sent.pop(0), "fine", None)
+                self.bind(self.sent.pop(0), "bind", RETRYABLE[0])
             while self.reads:
-                ref = self.reads.pop(0).ref
-                live = next((p for p in self.pods.values() if p.name == ref.name), None)
-                self.answers.append(PodFetched(ref, live))
+                self.read(self.reads.pop(0))
             while self.evictions:
                 self.evict(fails=False)
             for pod in [pod for pod in self.pods.values() if pod.deleting]:
@@ -457,5 +488,5 @@ class PreemptingMachine(EngineMachine):
 
 TestEngine = EngineMachine.TestCase
 TestPreempting = PreemptingMachine.TestCase
-TestEngine.settings = thoroughly(24)
-TestPreempting.settings = thoroughly(24)
+TestEngine.settings = thoroughly(12)
+TestPreempting.settings = thoroughly(12)

@@ -149,7 +149,7 @@ class Writer:
         try:
             async with asyncio.timeout(_CONNECT_SECONDS):
                 _, connection = await asyncio.get_running_loop().create_connection(
-                    lambda: _Connection(self._open.discard),
+                    lambda: _Connection(self._open),
                     self._base.host or "",
                     self._base.port or 0,
                     ssl=self._tls,
@@ -158,7 +158,6 @@ class Writer:
         except (OSError, TimeoutError) as error:
             text = str(error) or type(error).__name__
             raise Unreachable(f"{self._base}: no connection: {text}", sent=False) from error
-        self._open.add(connection)
         return connection
 
     def _notice_new_credentials(self) -> None:
@@ -181,8 +180,9 @@ class _NotSent(ConnectionResetError):
 class _Connection(asyncio.Protocol):
     """One connection and the answer it waits for."""
 
-    def __init__(self, on_lost: Callable[[_Connection], None]) -> None:
-        self._on_lost = on_lost
+    def __init__(self, register: set[_Connection]) -> None:
+        """``register`` holds the connections that are open, those too whose maker was cancelled meanwhile."""
+        self._register = register
         self._transport: asyncio.Transport | None = None
         self._reader = AnswerReader()
         self._waiting: asyncio.Future[Answer] | None = None
@@ -220,6 +220,7 @@ class _Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """It is there."""
         self._transport = cast("asyncio.Transport", transport)  # uvloop's is one, but not by its class
+        self._register.add(self)
         _watch_over(transport.get_extra_info("socket"))
 
     def data_received(self, data: bytes) -> None:
@@ -243,7 +244,7 @@ class _Connection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """It is gone."""
         self._transport = None
-        self._on_lost(self)
+        self._register.discard(self)
         self._fail(exc if isinstance(exc, OSError) else ConnectionResetError("the connection was lost"))
 
     def _finish(self, answer: Answer) -> None:
