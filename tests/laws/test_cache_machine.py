@@ -50,9 +50,14 @@ class CacheMachine(RuleBasedStateMachine):
         self.saved: dict[str, tuple[Pod, bool]] = {}
         self.evicted = False
         self.number = 0
+        self.first: Pod | None = None
 
-    @initialize(target=specs_asked, spec=specs())
-    def first_spec(self, spec):
+    @initialize(target=specs_asked, spec=specs(), known=st.lists(nodes(), max_size=3))
+    def first_spec(self, spec, known):
+        """Its answers are checked after every step, so that they are brought up to date one change at a time."""
+        self.first = make_pod("first", spec=spec)
+        for node in known:
+            self.apply_node(node=node)
         return spec
 
     @rule(target=specs_asked, spec=specs())
@@ -199,7 +204,14 @@ class CacheMachine(RuleBasedStateMachine):
     @rule(spec=specs_asked)
     def screen(self, spec):
         """What is kept for alike pods equals what a fresh runner finds; the scores do, too."""
-        pod = make_pod("asking", spec=spec)
+        self.compare(make_pod("asking", spec=spec))
+
+    @invariant()
+    def the_first_spec_s_answers_are_up_to_date(self):
+        if self.first is not None:
+            self.compare(self.first)
+
+    def compare(self, pod):
         fresh = Runner(PROFILE.plugins, PROFILE.weights, self.cache.snapshot)
         kept, new = self.runner.screen(pod, {}), fresh.screen(pod, {})
         assert new.feasible.tolist() == kept.feasible.tolist()
@@ -327,4 +339,4 @@ def make_filler(number):
 
 
 TestCache = CacheMachine.TestCase
-TestCache.settings = thoroughly(8)
+TestCache.settings = thoroughly(4)

@@ -488,5 +488,5 @@ class PreemptingMachine(EngineMachine):
 
 TestEngine = EngineMachine.TestCase
 TestPreempting = PreemptingMachine.TestCase
-TestEngine.settings = thoroughly(12)
-TestPreempting.settings = thoroughly(12)
+TestEngine.settings = thoroughly(10)
+TestPreempting.settings = thoroughly(10)

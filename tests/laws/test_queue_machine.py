@@ -291,4 +291,4 @@ class QueueMachine(RuleBasedStateMachine):
 
 
 TestQueue = QueueMachine.TestCase
-TestQueue.settings = thoroughly(24)
+TestQueue.settings = thoroughly(12)

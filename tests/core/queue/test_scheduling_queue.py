@@ -87,6 +87,12 @@ def test_a_pod_woken_in_its_backoff_waits_the_rest_of_it():
     assert queue.next_wake() == 101.0
 
 
+def test_a_pod_woken_at_the_very_end_of_its_backoff_is_active():
+    queue = rejected(WEB)
+    queue.wake(NODE_ADDED, 101.0)
+    assert place(queue, WEB) is Place.ACTIVE
+
+
 def test_a_pod_that_no_plugin_rejected_is_woken_by_everything():
     queue = queue_with(WEB)
     queue.pop(100.0)

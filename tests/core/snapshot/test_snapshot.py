@@ -61,6 +61,17 @@ def test_resources_a_node_does_not_name_any_more_are_gone(snapshot):
     assert snapshot.allocatable("x.com/y")[0] == 0
 
 
+def test_images_come_and_go_with_the_node_s_status(snapshot):
+    def having():
+        return named(snapshot, snapshot.images.column("app", snapshot.nodes, snapshot.capacity)[0])
+
+    assert having() == ""
+    snapshot.set_node(make_node("a", images={"app": 1}))
+    assert having() == "a"
+    snapshot.set_node(make_node("a"))
+    assert having() == ""
+
+
 def test_a_resource_that_nobody_has():
     assert not Snapshot().allocatable("x.com/y").any()
     assert not Snapshot().requested("x.com/y").any()
