@@ -9,9 +9,12 @@ import asyncio
 import gc
 import logging
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from moorage.adapters.extender.bind import RoutedBinder
+from moorage.adapters.extender.client import ExtenderClient
+from moorage.adapters.extender.endpoint import ExtenderEndpoint
 from moorage.adapters.kube.bind import KubeBinder
 from moorage.adapters.kube.client import KubeClient
 from moorage.adapters.kube.cluster_state import ClusterState
@@ -20,9 +23,10 @@ from moorage.adapters.kube.credentials import Credentials, own_namespace
 from moorage.adapters.kube.errors import KubeError
 from moorage.adapters.kube.leadership import Leadership
 from moorage.adapters.kube.lease import LeaseSettings
-from moorage.adapters.kube.pending import PendingLister, pending_selector
+from moorage.adapters.kube.pending import PendingLister, list_pending, pending_selector
 from moorage.adapters.kube.permissions import check, needed
 from moorage.adapters.kube.preempt import KubeEvictor
+from moorage.adapters.kube.raw_objects import RawObjects
 from moorage.adapters.kube.read import KubePodReader
 from moorage.adapters.kube.record import KubeRecorder
 from moorage.adapters.kube.status import KubeStatusWriter
@@ -30,10 +34,14 @@ from moorage.adapters.kube.watch import Pace
 from moorage.adapters.kube.writes import Writer
 from moorage.adapters.telemetry.endpoint import Endpoint
 from moorage.adapters.telemetry.metrics import Metrics
+from moorage.configuration.file import ConfigFile
+from moorage.configuration.read import ConfigError, Configuration
 from moorage.core.engine import Engine, EngineConfig
-from moorage.core.model.events import Event, PodBound, PodLeftPending, PodPending
+from moorage.core.model.events import Event, PodBound, PodLeftPending, PodPending, Reconfigured
+from moorage.core.model.extender import Verb
 from moorage.core.model.pod import PodRef
-from moorage.core.profile import Profile, default_profile
+from moorage.core.profile import DEFAULT_SCHEDULER_NAME, Profile, default_profile
+from moorage.core.queue.scheduling_queue import QueueSettings
 from moorage.runtime.clock import SteadyClock
 from moorage.runtime.first_sight import FirstSight
 from moorage.runtime.loop import SchedulingLoop
@@ -71,8 +79,21 @@ class App:
         on_failure: Callable[[BaseException], None] = lambda _: None,
     ) -> None:
         self.settings = settings
-        self.names = frozenset(settings.scheduler_name)
-        self.pending_selector = pending_selector(settings.scheduler_name)
+        self._off = off
+        clock = SteadyClock()
+        self.metrics = Metrics(clock)
+        self._config_file = None
+        if settings.config is not None:
+            self._config_file = ConfigFile(settings.config, apply=self.reconfigure, meter=self.metrics)
+        profiles, queue, endpoints = self._configure(self._config_file)
+        self._raw = RawObjects(client)
+        self._keep(endpoints)
+        self._extenders = ExtenderClient(self._raw, endpoints, self.metrics)
+        names = tuple(profiles)
+        self.names = frozenset(names)
+        # Names that come from a file may change with it, and the selector of a stream cannot.
+        fixed = settings.scheduler_name or settings.config is None
+        self.pending_selector = pending_selector(names if fixed else ())
         self._client = client
         self._bind_writer = Writer(client, limit=settings.max_binds)
         self._writer = Writer(client, limit=_WRITES)
@@ -80,13 +101,8 @@ class App:
         self._supervisor = Supervisor(on_failure)
         self._stopping = False
         self._converter = Converter()
-        clock = SteadyClock()
-        self.metrics = Metrics(clock)
         self.engine = Engine(
-            EngineConfig(
-                profiles={name: _profile(name, off) for name in settings.scheduler_name},
-                node_ready_guard=settings.node_ready_guard,
-            )
+            EngineConfig(profiles=profiles, queue=queue, node_ready_guard=settings.node_ready_guard)
         )
         self._first_sight = FirstSight(clock.now)
         reader = KubePodReader(client, self._converter.pod)
@@ -108,13 +124,13 @@ class App:
             self._writer,
             clock,
             self.metrics,
-            controller=settings.scheduler_name[0],
-            instance=f"{settings.scheduler_name[0]}-{socket.gethostname()}",
+            controller=names[0],
+            instance=f"{names[0]}-{socket.gethostname()}",
             enabled="events" not in off,
         )
         self.loop = SchedulingLoop(
             self.engine,
-            binder=binder,
+            binder=RoutedBinder(binder, self._extenders, reader, holds=self._leadership.holds),
             evictor=KubeEvictor(
                 client, reader, clock, record=self._recorder.record, holds=self._leadership.holds
             ),
@@ -127,6 +143,7 @@ class App:
             max_binds=settings.max_binds,
             turn_budget=_TURN,
             grace=_GRACE,
+            extenders=self._extenders,
         )
         self.state = ClusterState(
             client,
@@ -136,6 +153,7 @@ class App:
             meter=self.metrics,
             budgets="preemption" not in off,
             pace=Pace(silence=settings.watch_silence, slice=_SLICE),
+            raw=self._raw,
         )
         self._pending = PendingLister(
             client,
@@ -174,6 +192,8 @@ class App:
         start("loop lag", self._measure_lag())
         start("lease", self._leadership.run())
         start("cluster state", self._follow_cluster())
+        if self._config_file is not None:
+            start("configuration file", self._config_file.run())
 
     async def stop(self) -> None:
         """Begin nothing more, end what is under way, release the lease, close the connections."""
@@ -188,6 +208,7 @@ class App:
         await self._supervisor.cancel("lease")
         await self._supervisor.cancel()
         await self._endpoint.stop()
+        await self._extenders.close()
         for closable in (self._bind_writer, self._writer, self._lease_client, self._client):
             await closable.close()
 
@@ -195,6 +216,68 @@ class App:
     def failure(self) -> BaseException | None:
         """What it has died of."""
         return self._supervisor.failure
+
+    # -- configuration ---------------------------------------------------------------------------
+
+    def _configure(
+        self, file: ConfigFile | None
+    ) -> tuple[Mapping[str, Profile], QueueSettings, Sequence[ExtenderEndpoint]]:
+        if file is None:
+            names = self.settings.scheduler_name or (DEFAULT_SCHEDULER_NAME,)
+            return self._allowed({name: default_profile(name) for name in names}), QueueSettings(), ()
+        try:
+            configuration = file.load()
+            self._check_names(configuration)
+        except ConfigError as error:
+            raise StartupError(str(error)) from error
+        file.announce(configuration)
+        return self._allowed(configuration.profiles), configuration.queue, configuration.extenders
+
+    def _keep(self, endpoints: Sequence[ExtenderEndpoint]) -> None:
+        """Keep the objects that extenders want to see."""
+        blind = [endpoint for endpoint in endpoints if not endpoint.node_cache_capable]
+        self._raw.keep(
+            pending=bool(endpoints),
+            nodes=any({Verb.FILTER, Verb.PRIORITIZE} & endpoint.extender.verbs for endpoint in blind),
+            bound=any(Verb.PREEMPT in endpoint.extender.verbs for endpoint in blind),
+        )
+
+    def _check_names(self, configuration: Configuration) -> None:
+        """Names that are given as options, too, must be those of the profiles."""
+        given, found = self.settings.scheduler_name, tuple(configuration.profiles)
+        if given and set(given) != set(found):
+            message = (
+                f"the profiles are for {', '.join(found)}, but --scheduler-name says {', '.join(given)}: "
+                "leave that option out, or name the same"
+            )
+            raise ConfigError([("profiles", message)], self.settings.config or "")
+
+    def _allowed(self, profiles: Mapping[str, Profile]) -> Mapping[str, Profile]:
+        """The profiles without the plugins that permissions are missing for."""
+        without = ("DefaultPreemption",) if "preemption" in self._off else ()
+        return {name: profile.without(without) for name, profile in profiles.items()} if without else profiles
+
+    async def reconfigure(self, configuration: Configuration) -> None:
+        """Schedule by another configuration from now on.  Raises ``ConfigError`` if that is not possible."""
+        self._check_names(configuration)
+        self._keep(configuration.extenders)
+        await self._extenders.configure(configuration.extenders)
+        self.loop.submit(Reconfigured(self._allowed(configuration.profiles), configuration.queue))
+        before, self.names = self.names, frozenset(configuration.profiles)
+        for name in sorted(self.names - before):
+            await self._take_in(name)
+
+    async def _take_in(self, name: str) -> None:
+        """Kopf has shown the pods of a new name before, when they were none of ours."""
+        while True:
+            try:
+                pods = await list_pending(self._client, name)
+                break
+            except KubeError as error:
+                logger.warning("The pods that wait for %s cannot be listed now: %s", name, error)
+                await asyncio.sleep(2.0)
+        for pod in pods:
+            self.pod_event(None, pod)
 
     # -- for the handlers ------------------------------------------------------------------------
 
@@ -209,9 +292,12 @@ class App:
                 return
             if kind == "DELETED":
                 meta = obj["metadata"]
+                self._raw.left_pending(meta["uid"])
                 self.loop.submit(PodLeftPending(PodRef(meta["namespace"], meta["name"], meta["uid"])))
             else:
-                self.loop.submit(PodPending(self._converter.pod(obj)))
+                pod = self._converter.pod(obj)
+                self._raw.pending_pod(obj)
+                self.loop.submit(PodPending(pod))
         except Exception as error:  # noqa: BLE001 - Kopf would log it and go on, and so do we, but counted
             self.metrics.object_malformed("pending pods")
             logger.warning("A pending pod cannot be read and is left out: %s", error)
@@ -306,10 +392,6 @@ def tune_collector() -> None:
     """
     gc.freeze()
     gc.set_threshold(10_000, 20, 100)
-
-
-def _profile(name: str, off: frozenset[str]) -> Profile:
-    return default_profile(name, without=("DefaultPreemption",) if "preemption" in off else ())
 
 
 def lease_namespace(settings: Settings) -> str:

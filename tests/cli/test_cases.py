@@ -294,7 +294,7 @@ def test_disruption_budgets_are_counted():
             {"objects": [{"kind": "List", "apiVersion": "v1", "items": [make_node(unschedulable=3)]}]},
             "objects[0].items[0].spec.unschedulable: must be true or false",
         ),
-        ({"config": {"extenders": [{}]}}, "config: extenders: is not supported"),
+        ({"config": {"extenders": [{}]}}, "config: extenders[0].urlPrefix: must be an http or https URL"),
     ],
 )
 def test_a_broken_case(more, message):

@@ -12,6 +12,7 @@ from moorage.cli import decide as module
 from moorage.cli import main
 from moorage.cli.decide import read_cases
 from tests.kit.builders import make_node, make_pod
+from tests.kit.extender import FakeExtender, keep
 
 CASE = json.dumps({"id": 1, "objects": [make_node("a")], "pods": [make_pod("p")]})
 
@@ -58,7 +59,7 @@ def test_a_file(tmp_path):
 
 
 def test_a_flaw_of_ours_does_not_end_the_run(monkeypatch):
-    def fail(case, converter):
+    def fail(case, converter, *, allow_http):
         raise RuntimeError("oops")
 
     monkeypatch.setattr(module, "decide_case", fail)
@@ -112,3 +113,24 @@ def test_what_is_left_after_the_first_broken_line_is_read_line_by_line():
     values = list(read_cases(stream))
     assert [value for value in values if isinstance(value, int)] == [1, 2]
     assert len(values) == 4
+
+
+def test_extenders_are_an_error_unless_they_may_be_called():
+    node = {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": "a"},
+        "status": {"allocatable": {"cpu": "2", "pods": "10"}},
+    }
+    pod = {"metadata": {"name": "web"}, "spec": {"containers": [{"name": "web"}]}}
+    with FakeExtender(filter=keep()) as fake:
+        config = {"extenders": [{"urlPrefix": fake.url, "filterVerb": "filter"}]}
+        case = json.dumps({"id": 1, "objects": [node], "pods": [pod], "config": config})
+        refused = json.loads(CliRunner().invoke(main, ["decide"], input=case).output)
+        assert refused["error"] == "config: extenders: are called over the network, which needs --allow-http"
+        assert fake.asked == []
+        (result,) = json.loads(CliRunner().invoke(main, ["decide", "--allow-http"], input=case).stdout)[
+            "results"
+        ]
+        assert result["feasible"] == []
+        assert [body["Pod"]["metadata"]["name"] for body in fake.bodies("filter")] == ["web"]

@@ -6,9 +6,11 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from moorage.core.model.events import BindSucceeded, EvictionFinished, NodeGone, PodFetched
+from moorage.core.model.events import BindSucceeded, EvictionFinished, ExtenderAnswered, NodeGone, PodFetched
+from moorage.core.model.extender import Extender, Filtered, NoAnswer, Question, Verb
 from moorage.core.model.instructions import (
     Bind,
+    CallExtender,
     Evict,
     FetchPod,
     Placement,
@@ -102,6 +104,41 @@ async def test_what_came_of_an_eviction_returns_as_an_event():
         await rig.until(lambda: rig.engine.handled)
     assert rig.evictor.evictions == [eviction]
     assert rig.engine.handled == [EvictionFinished(ONE.ref, "no way")]
+
+
+class FakeExtenders:
+    """Answers every question with the same."""
+
+    def __init__(self, answer):
+        self.answer = answer
+        self.questions: list[Question] = []
+
+    async def ask(self, question):
+        self.questions.append(question)
+        await asyncio.sleep(0)
+        return self.answer
+
+
+async def test_what_an_extender_says_returns_as_an_event():
+    question = Question(Extender("http://x"), Verb.FILTER, ONE.ref, ("n",))
+    extenders = FakeExtenders(Filtered(("n",)))
+    rig = Rig(extenders=extenders)
+    rig.engine.script.append([CallExtender(7, question)])
+    async with rig.running():
+        await rig.until(lambda: rig.engine.handled)
+    assert extenders.questions == [question]
+    assert rig.engine.handled == [ExtenderAnswered(7, Filtered(("n",)))]
+
+
+async def test_without_extenders_a_question_is_answered_all_the_same():
+    rig = Rig()
+    question = Question(Extender("http://x"), Verb.FILTER, ONE.ref, ("n",))
+    rig.engine.script.append([CallExtender(7, question)])
+    async with rig.running():
+        await rig.until(lambda: rig.engine.handled)
+    (event,) = rig.engine.handled
+    assert isinstance(event, ExtenderAnswered)
+    assert isinstance(event.answer, NoAnswer)
 
 
 async def test_decisions_go_on_while_a_bind_waits():

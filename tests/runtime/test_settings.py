@@ -8,7 +8,7 @@ from moorage.runtime.settings import Listen, Settings, SettingsError
 def test_the_defaults_are_usable_and_private():
     settings = Settings.from_env({})
     assert settings == Settings()
-    assert settings.scheduler_name == ("moorage",)
+    assert settings.scheduler_name == ()
     assert settings.metrics_listen is not None
     assert settings.metrics_listen.host == "127.0.0.1"
 
@@ -31,12 +31,30 @@ def test_each_setting_is_a_variable():
             "MOORAGE_MAX_BINDS": "7",
             "MOORAGE_WATCH_SILENCE": "5",
             "MOORAGE_PENDING_INTERVAL": "6",
+            "MOORAGE_CONFIG": "/etc/moorage/config.yaml",
             "MOORAGE_UNKNOWN": "ignored",
             "OTHER": "ignored",
         }
     )
     assert settings == Settings(
-        ("a", "b"), "/k", "c", False, "l", "ns", 4.0, 3.0, 0.5, False, None, Listen("::1", 8080), 7, 5.0, 6.0
+        *(
+            ("a", "b"),
+            "/k",
+            "c",
+            False,
+            "l",
+            "ns",
+            4.0,
+            3.0,
+            0.5,
+            False,
+            None,
+            Listen("::1", 8080),
+            7,
+            5.0,
+            6.0,
+        ),
+        config="/etc/moorage/config.yaml",
     )
 
 

@@ -12,10 +12,11 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from moorage.adapters.extender.endpoint import ExtenderEndpoint
 from moorage.adapters.kube.convert import Converter
 from moorage.adapters.kube.fields import Reader
 from moorage.cli.cluster import Cluster, Intake, Source
-from moorage.cli.config import ConfigError, read_config
+from moorage.configuration.read import ConfigError, read_config
 from moorage.core.engine import Engine, EngineConfig
 from moorage.core.model.decision import Decision, Rejection
 from moorage.core.model.events import PodBound, PodGone, PodPending
@@ -43,10 +44,13 @@ class Case:
     warnings: tuple[str, ...]
 
 
-def decide_case(raw: object, converter: Converter | None = None) -> dict[str, Any]:
+def decide_case(
+    raw: object, converter: Converter | None = None, *, allow_http: bool = False
+) -> dict[str, Any]:
     """The answer to a case: ``{"id", "results"}``, or ``{"id", "error"}``, and ``warnings`` if there are any.
 
-    A converter that is used for many cases reads the templates that they have in common once.
+    A converter that is used for many cases reads the templates that they have in common once.  Extenders of the
+    case's configuration are asked only with ``allow_http``; without, they are an error.
     """
     answer: dict[str, Any] = {"id": raw.get("id") if isinstance(raw, Mapping) else None}
     warnings: list[str] = []
@@ -54,9 +58,11 @@ def decide_case(raw: object, converter: Converter | None = None) -> dict[str, An
         case = read_case(raw)
         warnings += case.warnings
         try:
-            profiles = read_config(case.config)
+            configuration = read_config(case.config)
         except ConfigError as error:
             raise CaseError(f"config: {error}") from error
+        if configuration.extenders and not allow_http:
+            raise CaseError("config: extenders: are called over the network, which needs --allow-http")
         intake = Intake(converter=converter, unknown_is_wrong=False)
         for index, pod in enumerate(case.pods):
             intake.add_pod(pod, Source(path=f"pods[{index}]"))
@@ -66,8 +72,8 @@ def decide_case(raw: object, converter: Converter | None = None) -> dict[str, An
         warnings += [str(problem) for problem in intake.problems if problem.warning]
         if intake.errors:
             raise CaseError("; ".join(map(str, intake.errors)))
-        config = EngineConfig(profiles=profiles, seed=case.seed)
-        answer["results"] = _Run(cluster, config, case).results()
+        config = EngineConfig(profiles=configuration.profiles, seed=case.seed)
+        answer["results"] = _Run(cluster, config, case, configuration.extenders).results()
     except CaseError as error:
         answer["error"] = str(error)
     if warnings:
@@ -114,7 +120,10 @@ def _read_now(value: object, reader: Reader) -> float:
 class _Run:
     """Decides the pods of one case in order; each sees what the ones before it led to."""
 
-    def __init__(self, cluster: Cluster, config: EngineConfig, case: Case) -> None:
+    def __init__(
+        self, cluster: Cluster, config: EngineConfig, case: Case, extenders: Sequence[ExtenderEndpoint] = ()
+    ) -> None:
+        self._extenders = extenders
         self._cluster = cluster
         self._case = case
         self._names = config.profiles
@@ -136,7 +145,10 @@ class _Run:
         if pod.deleting:
             error = "the pod is being deleted: kube-scheduler skips it"
             return show(Decision(pod.ref, error=error), pod) | {"message": ""}
-        decision = self._engine.evaluate(pod, self._case.now)
+        if self._extenders:
+            decision = self._consult(pod)
+        else:
+            decision = self._engine.evaluate(pod, self._case.now)
         result = show(decision, pod)
         if not self._case.commit:
             return result
@@ -149,6 +161,15 @@ class _Run:
         elif preempt != NONE and decision.clears_nomination and pod.nominated_node:
             self._nominate(pod, "")
         return result
+
+    def _consult(self, pod: Pod) -> Decision:
+        from moorage.cli.consult import (
+            Objects,
+            consult,
+        )  # few cases need a network, and it takes long to import
+
+        objects = Objects(self._cluster.raw_pods, self._cluster.raw_nodes)
+        return consult(self._engine.explanation(pod), self._extenders, objects)
 
     def _place(self, pod: Pod, node_name: str) -> None:
         self._placed += 1

@@ -51,6 +51,8 @@ class Cluster:
     waiting: list[Pod] = field(default_factory=list)
     budgets: list[DisruptionBudget] = field(default_factory=list)
     abrupt: set[str] = field(default_factory=set)
+    raw_pods: dict[str, Mapping[str, Any]] = field(default_factory=dict)  # by UID, complete
+    raw_nodes: dict[str, Mapping[str, Any]] = field(default_factory=dict)  # by name
     skipped: Counter[str] = field(default_factory=Counter)  # objects of kinds without influence
 
     def engine(self, config: EngineConfig, now: float) -> Engine:
@@ -146,10 +148,12 @@ class Intake:
             match found.value:
                 case Node() as node:
                     result.nodes.append(node)
+                    result.raw_nodes[node.name] = obj
                 case DisruptionBudget() as budget:
                     result.budgets.append(budget)
                 case Pod() as pod if not pod.finished:
                     _sort_pod(pod, item, result, now)
+                    result.raw_pods[pod.uid] = obj
         result.nodes.sort(key=lambda node: node.name)
         result.bound.sort(key=lambda pod: (pod.namespace, pod.name))
         return result

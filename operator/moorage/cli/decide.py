@@ -24,7 +24,12 @@ class _BrokenLine:
 
 @click.command("decide", short_help="Answer cases, one a line, with the full record of each decision.")
 @click.argument("file", type=click.File("rb"), default="-")
-def decide(file: IO[bytes]) -> None:
+@click.option(
+    "--allow-http",
+    is_flag=True,
+    help="Call the extenders that a case's config names; else they are an error.",
+)
+def decide(file: IO[bytes], allow_http: bool) -> None:
     """Read cases from FILE (standard input by default) and write the decision record of each.
 
     A case is a JSON object on one line: a cluster ("objects") and the pods to place in it ("pods", in this
@@ -44,7 +49,9 @@ def decide(file: IO[bytes]) -> None:
     converter = Converter()
     try:
         for case in read_cases(file):
-            out.write(orjson.dumps(_answer(case, converter), option=orjson.OPT_NON_STR_KEYS) + b"\n")
+            out.write(
+                orjson.dumps(_answer(case, converter, allow_http), option=orjson.OPT_NON_STR_KEYS) + b"\n"
+            )
             out.flush()
     except BrokenPipeError:
         sys.stderr.close()  # the reader has what it wanted; Python would complain at exit
@@ -88,11 +95,11 @@ def _sequence(text: bytes) -> list[Any] | None:
     return values
 
 
-def _answer(case: Any, converter: Converter) -> dict[str, Any]:
+def _answer(case: Any, converter: Converter, allow_http: bool) -> dict[str, Any]:
     if isinstance(case, _BrokenLine):
         return {"id": None, "error": f"not JSON: {case.why}"}
     try:
-        return decide_case(case, converter)
+        return decide_case(case, converter, allow_http=allow_http)
     except Exception as error:  # noqa: BLE001 - a flaw of ours in one case must not end the run
         traceback.print_exc()
         return {"id": case.get("id"), "error": f"internal error: {type(error).__name__}: {error}"}

@@ -41,7 +41,12 @@ def _option(*names: str, text: str, **more: Any) -> Callable[[F], F]:
     "--scheduler-name",
     multiple=True,
     metavar="NAME",
-    text="Whose pods to schedule; repeatable. Default: moorage.",
+    text="Whose pods to schedule; repeatable. Default: those of the profiles of --config, else moorage.",
+)
+@_option(
+    "--config",
+    metavar="FILE",
+    text="A KubeSchedulerConfiguration (v1); read again when it changes. Default: the default profile.",
 )
 @_option("--kubeconfig", metavar="FILE", text="Default: $KUBECONFIG, else the in-cluster account.")
 @_option("--context", metavar="NAME", text="Context of the kubeconfig; default: its current one.")

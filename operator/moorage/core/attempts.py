@@ -10,12 +10,14 @@ import numpy as np
 from moorage.core.cache.assumptions import Assumptions
 from moorage.core.cache.cache import Cache
 from moorage.core.cache.transaction import Transaction
+from moorage.core.cycle.consultation import Asking, ExtenderError
 from moorage.core.cycle.reservation import Waiting, permit, refusal_text, reserve, timed_out, unreserve
-from moorage.core.cycle.scheduling_cycle import Circumstances, Outcome, schedule_pod
+from moorage.core.cycle.scheduling_cycle import Circumstances, Outcome, schedule, schedule_pod
 from moorage.core.framework.answers import PluginError
 from moorage.core.framework.runner import Runner
 from moorage.core.model.cluster_event import Action, ClusterEvent, Resource
 from moorage.core.model.decision import Rejection
+from moorage.core.model.extender import Answer
 from moorage.core.model.instructions import (
     Attempted,
     AttemptResult,
@@ -32,6 +34,7 @@ from moorage.core.model.pod import Pod
 from moorage.core.queue.nominator import Nominator
 from moorage.core.queue.preemptions import Preemptions
 from moorage.core.queue.scheduling_queue import QueuedPod, SchedulingQueue
+from moorage.core.suspension import Suspended
 
 
 class Attempts:
@@ -58,6 +61,8 @@ class Attempts:
         self._waiting: dict[str, Waiting] = {}
         self._faults: list[Fault] = []
         self._placed_since_permit = False
+        self._suspended: Suspended | None = None
+        self._ticket = 0
 
     # -- an attempt ------------------------------------------------------------------------------
 
@@ -68,13 +73,81 @@ class Attempts:
             self._queue.remove(pod.uid)
             return []
         runner = self._runner_of(pod)
+        if runner.extenders:
+            steps = schedule(runner, pod, lambda: self.circumstances(pod), self._rng)
+            return self._proceed(queued, steps, None, now)
         try:
             outcome = schedule_pod(runner, pod, self.circumstances(pod), self._rng)
-            if outcome.row is None:
-                return self._unschedulable(queued, outcome, now)
-            return self._place(runner, queued, outcome.row, outcome.feasible, now)
+            return self._ended(runner, queued, outcome, now)
         except PluginError as error:
             return self.failed_with_error(queued, str(error), now)
+
+    def _proceed(
+        self, queued: QueuedPod, steps: Asking[Outcome], answers: tuple[Answer, ...] | None, now: float
+    ) -> list[Instruction]:
+        """Run a cycle from its beginning, or on with the answers it waits for, to its end or its next questions."""
+        try:
+            try:
+                questions = steps.send(answers)  # type: ignore[arg-type]  # None begins it
+            except StopIteration as end:
+                outcome: Outcome = end.value
+            else:
+                self._suspended = suspended = Suspended(queued, steps, questions, self._ticket)
+                self._ticket += len(questions)
+                return list(suspended.calls())
+            return self._ended(self._runner_of(queued.pod), queued, outcome, now)
+        except (PluginError, ExtenderError) as error:
+            return self.failed_with_error(queued, str(error), now)
+
+    def _ended(self, runner: Runner, queued: QueuedPod, outcome: Outcome, now: float) -> list[Instruction]:
+        """Place the pod where the cycle says, or tell why nowhere; raises PluginError."""
+        if outcome.row is None:
+            return self._unschedulable(queued, outcome, now)
+        return self._place(runner, queued, outcome.row, outcome.feasible, now)
+
+    # -- waiting for extenders -------------------------------------------------------------------
+
+    @property
+    def suspended(self) -> bool:
+        """Whether a cycle waits for extenders; no other begins meanwhile, as all profiles have the same ones."""
+        return self._suspended is not None
+
+    @property
+    def resumable(self) -> bool:
+        """Whether the cycle that waits can go on: all answers are there, or nobody needs them any more."""
+        suspended = self._suspended
+        return suspended is not None and (suspended.complete() is not None or self._is_over(suspended))
+
+    def answered(self, ticket: int, answer: Answer) -> None:
+        """An extender has answered."""
+        if self._suspended is not None:
+            self._suspended.take(ticket, answer)
+
+    def resume(self, now: float) -> list[Instruction]:
+        """Go on with the cycle that waits, if it can."""
+        suspended = self._suspended
+        if suspended is None or not self.resumable:
+            return []
+        self._suspended = None
+        answers = suspended.complete()
+        if answers is None or self._is_over(suspended):
+            suspended.steps.close()
+            return []
+        return self._proceed(suspended.queued, suspended.steps, answers, now)
+
+    def start_over(self, now: float) -> None:
+        """What the cycle that waits began with no longer holds: its pod is tried again from the beginning."""
+        suspended, self._suspended = self._suspended, None
+        if suspended is not None:
+            suspended.steps.close()
+            if not self._is_over(suspended):
+                self._queue.retry_now(suspended.queued.pod.uid, now)
+
+    def _is_over(self, suspended: Suspended) -> bool:
+        """Whether the pod has gone while its cycle waited."""
+        return self._queue.get(suspended.queued.pod.uid) is not suspended.queued
+
+    # -- the end of a cycle ----------------------------------------------------------------------
 
     def _as_promised(self, pod: Pod) -> Pod:
         """The pod with the node it was promised, which the API server may not show yet."""
@@ -119,7 +192,10 @@ class Attempts:
     def _bind(self, pods: Sequence[Pod], now: float) -> Bind:
         for pod in pods:
             self._assumptions.begin(pod, self._cache.stamp(pod.node_name), now)
-        return Bind(tuple(Placement(pod.ref, pod.node_name) for pod in pods))
+        return Bind(tuple(Placement(pod.ref, pod.node_name, self._bound_by(pod)) for pod in pods))
+
+    def _bound_by(self, pod: Pod) -> str:
+        return next((e.name for e in self._runner_of(pod).concerned(pod) if e.binds), "")
 
     # -- waiting on Permit -----------------------------------------------------------------------
 

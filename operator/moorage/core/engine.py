@@ -18,7 +18,8 @@ from moorage.core.cache.assumptions import Assumptions
 from moorage.core.cache.cache import Cache
 from moorage.core.cache.node_changes import guard_ready, node_event
 from moorage.core.cache.pod_changes import assigned_event, pending_event
-from moorage.core.cycle.scheduling_cycle import explain_pod
+from moorage.core.cycle.consultation import Asking, ExtenderError
+from moorage.core.cycle.scheduling_cycle import explain, explain_pod
 from moorage.core.framework.answers import PluginError
 from moorage.core.framework.runner import Runner
 from moorage.core.model.cluster_event import Action, ClusterEvent, Resource, WakesOn
@@ -31,6 +32,7 @@ from moorage.core.model.events import (
     BudgetGone,
     Event,
     EvictionFinished,
+    ExtenderAnswered,
     NodeApplied,
     NodeGone,
     PendingListed,
@@ -39,6 +41,7 @@ from moorage.core.model.events import (
     PodGone,
     PodLeftPending,
     PodPending,
+    Reconfigured,
 )
 from moorage.core.model.instructions import FetchPod, Instruction, Placement, Record, RecordType
 from moorage.core.model.pod import Pod
@@ -80,10 +83,8 @@ class Engine:
             raise ValueError("an engine needs at least one profile")
         self.snapshot = Snapshot()
         self.cache = Cache(self.snapshot)
-        self.runners = {
-            name: Runner(profile.plugins, profile.weights, self.snapshot)
-            for name, profile in self.config.profiles.items()
-        }
+        self.profiles = self.config.profiles
+        self.runners = {name: self._runner(profile) for name, profile in self.profiles.items()}
         self._default_runner = next(iter(self.runners.values()))
         self.queue = SchedulingQueue(self._sort_key, self._wakes, self.config.queue)
         self.nominator = Nominator()
@@ -113,6 +114,8 @@ class Engine:
             BudgetApplied: self._budget_applied,
             BudgetGone: self._budget_gone,
             EvictionFinished: self._eviction_finished,
+            ExtenderAnswered: self._extender_answered,
+            Reconfigured: self._reconfigured,
         }
 
     # -- the three verbs -------------------------------------------------------------------------
@@ -127,8 +130,9 @@ class Engine:
         instructions = self.flush()
         instructions += [FetchPod(ref) for ref in self.assumptions.due(now)]
         instructions += self._attempts.revisit_waiting(now)
-        queued = self.queue.pop(now)
-        if queued is not None:
+        if self._attempts.suspended:
+            instructions += self._attempts.resume(now)
+        elif (queued := self.queue.pop(now)) is not None:
             instructions += self._attempts.attempt(queued, now)
         self._announce_ended_promises(now)
         instructions += self.queue.drain_faults() + self._attempts.drain_faults()
@@ -142,25 +146,37 @@ class Engine:
     def evaluate(self, pod: Pod, now: float, nodes: Sequence[str] | None = None) -> Decision:
         """Where the pod could go as things stand, with every reason and score; changes nothing.
 
-        ``nodes`` limits the question to the nodes of these names.
+        ``nodes`` limits the question to the nodes of these names.  Extenders are not asked.
         """
         try:
             return explain_pod(self._runner_of(pod), pod, self._attempts.circumstances(pod), nodes)
         except PluginError as error:
             return Decision(pod.ref, error=str(error))
 
+    def explanation(self, pod: Pod) -> Asking[Decision]:
+        """As ``evaluate``, with the extenders of the pod's profile, whom the caller asks what it yields."""
+        runner = self._runner_of(pod)
+        look = lambda: self._attempts.circumstances(pod)  # noqa: E731 - a cycle looks more than once
+        try:
+            return (yield from explain(runner, pod, look, runner.concerned(pod)))
+        except (PluginError, ExtenderError) as error:
+            return Decision(pod.ref, error=str(error))
+
     # -- for the runtime -------------------------------------------------------------------------
 
     def ready(self, now: float) -> bool:
         """Whether ``step`` would do something now."""
-        if self._outbox or self.queue.ready(now) or self._attempts.permit_due:
+        if self._outbox or self._attempts.permit_due:
+            return True
+        if self._attempts.resumable if self._attempts.suspended else self.queue.ready(now):
             return True
         wake = self.next_wake()
         return wake is not None and wake <= now
 
     def next_wake(self) -> float | None:
         """The engine time at which ``step`` has something to do even if nothing happens; None if never."""
-        times = (self.assumptions.next_check(), self.queue.next_wake(), self._attempts.next_deadline())
+        queue = None if self._attempts.suspended else self.queue.next_wake()
+        times = (self.assumptions.next_check(), queue, self._attempts.next_deadline())
         return min((time for time in times if time is not None), default=None)
 
     def last_look(self, placement: Placement) -> str | None:
@@ -356,7 +372,8 @@ class Engine:
             self.queue.retry_now(uid, now)
         else:
             self._renominate(queued.pod)
-            text = f'running Bind plugin "DefaultBinder": {event.message}'
+            by_extender = event.failure is BindFailure.EXTENDER
+            text = event.message if by_extender else f'running Bind plugin "DefaultBinder": {event.message}'
             self._outbox += self._attempts.failed_with_error(queued, text, now, event.retry_after)
 
     def _renominate(self, pod: Pod) -> None:
@@ -375,6 +392,9 @@ class Engine:
             self._pod_bound(PodBound(live), now)
         # Bound to this node, or not bound yet: the streams and the binder have the last word.
 
+    def _extender_answered(self, event: ExtenderAnswered, now: float) -> None:
+        self._attempts.answered(event.ticket, event.answer)
+
     # -- preemption ------------------------------------------------------------------------------
 
     def _budget_applied(self, event: BudgetApplied, now: float) -> None:
@@ -390,6 +410,39 @@ class Engine:
             self.preemptions.abandon(uid)
             self.nominator.withdraw(uid)
             self.queue.activate(uid, now)  # no victim's going will wake it
+
+    # -- configuration ---------------------------------------------------------------------------
+
+    def _runner(self, profile: Profile) -> Runner:
+        return Runner(profile.plugins, profile.weights, self.snapshot, profile.points, profile.extenders)
+
+    def _reconfigured(self, event: Reconfigured, now: float) -> None:
+        """Pods keep their places in the queue; those whose profile has changed may be helped by that, others not."""
+        if not event.profiles:
+            raise ValueError("an engine needs at least one profile")
+        self._attempts.start_over(now)
+        before, self.profiles = self.profiles, event.profiles
+        changed = {
+            name
+            for name, profile in self.profiles.items()
+            if name not in before or not profile.decides_like(before[name])
+        }
+        self.runners = {
+            name: self._runner(profile) if name in changed else self.runners[name]
+            for name, profile in self.profiles.items()
+        }
+        self._default_runner = next(iter(self.runners.values()))
+        self.queue.configure(event.queue)
+        for queued in list(self.queue.entries()):
+            pod, uid = queued.pod, queued.pod.uid
+            name = pod.spec.scheduler_name
+            gated = queued.place is Place.GATED and not self.queue.held(uid)
+            if name not in self.profiles:
+                self._leave_queue(uid, now)
+            elif gated and name in changed and self.runners[name].pre_enqueue(pod) is None:
+                self.queue.ungate(uid, now)
+        if changed:
+            self.queue.wake_all(changed, now)
 
     # -- look-ups --------------------------------------------------------------------------------
 

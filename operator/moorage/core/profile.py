@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from moorage.core.framework.interface import (
+    BindPlugin,
     FilterPlugin,
     PermitPlugin,
     Plugin,
     PreEnqueuePlugin,
     QueueSortPlugin,
     ReservePlugin,
+    ScorePlugin,
 )
+from moorage.core.framework.points import Point, Points, at_point
+from moorage.core.framework.post_filter import PostFilterPlugin
+from moorage.core.model.extender import Extender
 from moorage.core.plugins.default_binder import DefaultBinder
 from moorage.core.plugins.default_preemption import DefaultPreemption
 from moorage.core.plugins.image_locality import ImageLocality
@@ -50,19 +55,41 @@ REGISTRY: Mapping[str, Callable[[], Plugin]] = {
 DEFAULT_WEIGHTS: Mapping[str, int] = {"TaintToleration": 3, "NodeAffinity": 2}
 
 
+#: What a plugin must be to have a part in an extension point; the points that are absent here are not supported yet.
+PARTS: Mapping[Point, type] = {
+    Point.PRE_ENQUEUE: PreEnqueuePlugin,
+    Point.QUEUE_SORT: QueueSortPlugin,
+    Point.PRE_FILTER: FilterPlugin,
+    Point.FILTER: FilterPlugin,
+    Point.POST_FILTER: PostFilterPlugin,
+    Point.PRE_SCORE: ScorePlugin,
+    Point.SCORE: ScorePlugin,
+    Point.RESERVE: ReservePlugin,
+    Point.PERMIT: PermitPlugin,
+    Point.BIND: BindPlugin,
+}
+
+
 @dataclass(frozen=True)
 class Profile:
-    """The plugins of one scheduler name, in the order in which they run, and the weights of their scores."""
+    """The plugins of one scheduler name, in the order in which they run, and the weights of their scores.
+
+    ``points`` names the plugins of those extension points where it is not all that have a part in them, in this order.
+    ``extenders`` are asked in their order.
+    """
 
     scheduler_name: str
     plugins: tuple[Plugin, ...]
     weights: Mapping[str, int]
+    points: Points = field(default_factory=dict)
+    extenders: tuple[Extender, ...] = ()
 
     def __post_init__(self) -> None:
         names = [plugin.name for plugin in self.plugins]
         if len(set(names)) != len(names):
             raise ValueError(f"profile {self.scheduler_name!r} names a plugin twice: {', '.join(names)}")
-        if sum(isinstance(plugin, QueueSortPlugin) for plugin in self.plugins) != 1:
+        sorting = at_point(self.plugins, self.points, Point.QUEUE_SORT)
+        if sum(isinstance(plugin, QueueSortPlugin) for plugin in sorting) != 1:
             raise ValueError(f"profile {self.scheduler_name!r} needs exactly one QueueSort plugin")
         for plugin in self.plugins:
             rejecting = isinstance(plugin, FilterPlugin | PreEnqueuePlugin | ReservePlugin | PermitPlugin)
@@ -73,6 +100,22 @@ class Profile:
         """How often a plugin's score counts."""
         return self.weights.get(name, 1)
 
+    def without(self, names: Collection[str]) -> Profile:
+        """The same profile without these plugins."""
+        plugins = tuple(plugin for plugin in self.plugins if plugin.name not in names)
+        points = {point: tuple(n for n in at if n not in names) for point, at in self.points.items()}
+        return Profile(self.scheduler_name, plugins, self.weights, points, self.extenders)
+
+    def decides_like(self, other: Profile) -> bool:
+        """Whether both lead to the same decisions: the same plugins, with the same arguments, at the same points."""
+        return (
+            list(map(_essence, self.plugins)) == list(map(_essence, other.plugins))
+            and {p.name: self.weight(p.name) for p in self.plugins}
+            == {p.name: other.weight(p.name) for p in other.plugins}
+            and dict(self.points) == dict(other.points)
+            and self.extenders == other.extenders
+        )
+
 
 def default_profile(
     scheduler_name: str = DEFAULT_SCHEDULER_NAME, *, without: Collection[str] = ()
@@ -80,3 +123,8 @@ def default_profile(
     """Every registered plugin, but for those named, with kube-scheduler's default weights."""
     plugins = tuple(make() for name, make in REGISTRY.items() if name not in without)
     return Profile(scheduler_name, plugins, DEFAULT_WEIGHTS)
+
+
+def _essence(plugin: Plugin) -> object:
+    """What tells one plugin from another: its class and, where it can be compared, its arguments."""
+    return (type(plugin), plugin if hasattr(plugin, "__dataclass_fields__") else None)

@@ -14,10 +14,12 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable
 
-from moorage.core.model.events import Event, PodFetched
+from moorage.core.model.events import Event, ExtenderAnswered, PodFetched
+from moorage.core.model.extender import Answer, NoAnswer
 from moorage.core.model.instructions import (
     Attempted,
     Bind,
+    CallExtender,
     Evict,
     Fault,
     FetchPod,
@@ -32,6 +34,7 @@ from moorage.runtime.ports import (
     Clock,
     Engine,
     Evictor,
+    ExtenderCaller,
     Meter,
     PodReader,
     PodReadError,
@@ -68,6 +71,7 @@ class SchedulingLoop:
         max_binds: int = 100,
         turn_budget: float = 0.02,
         grace: float = 10.0,
+        extenders: ExtenderCaller | None = None,
     ) -> None:
         self._engine = engine
         self._evictor = evictor
@@ -79,6 +83,8 @@ class SchedulingLoop:
         self._may_schedule = may_schedule
         self._turn_budget = turn_budget
         self._grace = grace
+        self._extenders = extenders
+        self._calls: set[asyncio.Task[None]] = set()
         self.binding = BindingCycle(
             binder=binder,
             status=status,
@@ -131,7 +137,7 @@ class SchedulingLoop:
                         await self._rest()
                 await self.binding.drain(self._grace)
                 self._conclude()
-                for task in (*self._reads.values(), *self._evictions):
+                for task in (*self._reads.values(), *self._evictions, *self._calls):
                     task.cancel()
         except BaseExceptionGroup as group:
             # Only one task can be the first to fail; what its end tore down is no news.
@@ -200,6 +206,10 @@ class SchedulingLoop:
                     eviction = tasks.create_task(self._evict(instruction), name="evicting")
                     self._evictions.add(eviction)
                     eviction.add_done_callback(self._evictions.discard)
+                case CallExtender():
+                    call = tasks.create_task(self._call(instruction), name="calling an extender")
+                    self._calls.add(call)
+                    call.add_done_callback(self._calls.discard)
                 case Fault():
                     logger.error("A plugin is at fault: %s", instruction.message)
                 case Attempted():
@@ -245,6 +255,12 @@ class SchedulingLoop:
 
     async def _evict(self, eviction: Evict) -> None:
         self.submit(await self._evictor.evict(eviction))
+
+    async def _call(self, call: CallExtender) -> None:
+        answer: Answer = NoAnswer("no extenders can be called here")
+        if self._extenders is not None:
+            answer = await self._extenders.ask(call.question)
+        self.submit(ExtenderAnswered(call.ticket, answer))
 
     def _conclude(self) -> None:
         """Record how the last binds ended."""

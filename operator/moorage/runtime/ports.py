@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from moorage.core.model.events import BindFailed, BindSucceeded, Event, EvictionFinished
+from moorage.core.model.extender import Answer, Question
 from moorage.core.model.instructions import Evict, Instruction, Placement, Record, SetCondition
 from moorage.core.model.pod import Pod, PodRef
 
@@ -80,6 +81,17 @@ class Evictor(Protocol):
         """Ask every victim to go, if the preemptor still waits for a node.
 
         Never raises for anything the API server can do; what went wrong is in the answer.
+        """
+        ...
+
+
+class ExtenderCaller(Protocol):
+    """Asks the extenders of the configuration."""
+
+    async def ask(self, question: Question) -> Answer:
+        """What the extender says, within its timeout.
+
+        Never raises for anything the extender can do; what went wrong is in the answer.
         """
         ...
 

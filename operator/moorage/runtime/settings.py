@@ -47,7 +47,8 @@ class Listen:
 class Settings:
     """All options of ``moorage run``; durations in seconds.
 
-    ``lease_namespace`` None: the pod's own namespace, else kube-system.  ``kubeconfig`` None: $KUBECONFIG,
+    ``scheduler_name`` empty: those of the configuration's profiles, else ``moorage``.  ``config`` None: the default
+    profile.  ``lease_namespace`` None: the pod's own namespace, else kube-system.  ``kubeconfig`` None: $KUBECONFIG,
     else the default file, else the in-cluster account.
 
     Two have no option on the command line, because nobody but a test is better off with another value:
@@ -55,7 +56,7 @@ class Settings:
     ``pending_interval``.
     """
 
-    scheduler_name: tuple[str, ...] = ("moorage",)
+    scheduler_name: tuple[str, ...] = ()
     kubeconfig: str | None = None
     context: str | None = None
     leader_elect: bool = True
@@ -70,10 +71,11 @@ class Settings:
     max_binds: int = 100
     watch_silence: float = 75.0
     pending_interval: float = 30.0
+    config: str | None = None
 
     def __post_init__(self) -> None:
-        if not self.scheduler_name or not all(self.scheduler_name):
-            raise SettingsError("scheduler-name: at least one name is needed, and none may be empty")
+        if not all(self.scheduler_name):
+            raise SettingsError("scheduler-name: must not be empty")
         if len(set(self.scheduler_name)) != len(self.scheduler_name):
             raise SettingsError(f"scheduler-name: {', '.join(self.scheduler_name)} names one twice")
         if self.max_binds < 1:
@@ -109,7 +111,10 @@ class Settings:
 
 
 def _names(text: str) -> tuple[str, ...]:
-    return tuple(filter(None, re.split(r"[\s,]+", text)))
+    names = tuple(filter(None, re.split(r"[\s,]+", text)))
+    if not names:
+        raise SettingsError("must be at least one name")
+    return names
 
 
 def _bool(text: str) -> bool:

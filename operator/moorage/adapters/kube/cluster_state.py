@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeVar
 from moorage.adapters.kube.client import KubeClient
 from moorage.adapters.kube.convert import Converter
 from moorage.adapters.kube.errors import KubeError
+from moorage.adapters.kube.raw_objects import RawObjects
 from moorage.adapters.kube.watch import Pace, Reflector, Target, Trouble
 from moorage.core.model.events import (
     BudgetApplied,
@@ -55,6 +56,7 @@ class ClusterState:
         meter: StreamMeter,
         budgets: bool = True,
         pace: Pace | None = None,
+        raw: RawObjects | None = None,
     ) -> None:
         self._converter = converter
         self._submit = submit
@@ -62,14 +64,11 @@ class ClusterState:
         self._meter = meter
         self._client = client
         self._pace = pace
+        self._raw = raw or RawObjects(client)
         #: The reflectors by the resource they watch.
         self.reflectors: dict[str, Reflector[Any]] = {}
-        self._follow(
-            "nodes", Target("/api/v1/nodes"), self._node_applied, lambda name: submit(NodeGone(name))
-        )
-        self._follow(
-            "pods", Target("/api/v1/pods", _BOUND), self._pod_applied, lambda ref: submit(PodGone(ref))
-        )
+        self._follow("nodes", Target("/api/v1/nodes"), self._node_applied, self._node_gone)
+        self._follow("pods", Target("/api/v1/pods", _BOUND), self._pod_applied, self._pod_gone)
         if budgets:
             self._follow(
                 "poddisruptionbudgets",
@@ -111,13 +110,23 @@ class ClusterState:
 
     def _node_applied(self, obj: dict[str, Any]) -> str:
         node = self._converter.node(obj)
+        self._raw.node(obj)
         self._submit(NodeApplied(node))
         return node.name
 
+    def _node_gone(self, name: str) -> None:
+        self._raw.node_gone(name)
+        self._submit(NodeGone(name))
+
     def _pod_applied(self, obj: dict[str, Any]) -> PodRef:
         pod = self._converter.pod(obj)
+        self._raw.bound_pod(obj)
         self._submit(PodBound(pod))
         return pod.ref
+
+    def _pod_gone(self, ref: PodRef) -> None:
+        self._raw.pod_gone(ref.uid)
+        self._submit(PodGone(ref))
 
     def _budget_applied(self, obj: dict[str, Any]) -> tuple[str, str]:
         budget = self._converter.budget(obj)

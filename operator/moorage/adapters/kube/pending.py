@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from typing import Any
 
 from moorage.adapters.kube.client import KubeClient
 from moorage.adapters.kube.errors import Gone, KubeError
@@ -29,6 +30,29 @@ def pending_selector(scheduler_names: Sequence[str]) -> str:
     asked for at once.
     """
     return f"{_PENDING},spec.schedulerName={scheduler_names[0]}" if len(scheduler_names) == 1 else _PENDING
+
+
+async def list_pending(client: KubeClient, scheduler_name: str) -> list[dict[str, Any]]:
+    """The pods that wait under this scheduler name, complete, in pages.  Raises ``KubeError``."""
+    selector = pending_selector((scheduler_name,))
+    while True:
+        try:
+            return [pod async for page in _pages(client, selector) for pod in page]
+        except Gone:
+            logger.debug("The list of pending pods took too long and starts over")
+
+
+async def _pages(
+    client: KubeClient, selector: str, headers: Mapping[str, str] | None = None
+) -> AsyncIterator[list[dict[str, Any]]]:
+    params: dict[str, str | int | bool] = {"fieldSelector": selector, "limit": _PAGE}
+    while True:
+        page = await client.request("GET", "/api/v1/pods", params=params, headers=headers)
+        yield page.get("items") or []
+        token = (page.get("metadata") or {}).get("continue")
+        if not token:
+            return
+        params["continue"] = token
 
 
 class PendingLister:
@@ -68,12 +92,5 @@ class PendingLister:
                 logger.debug("The list of pending pods took too long and starts over")
 
     async def _uids(self) -> list[str]:
-        uids: list[str] = []
-        params: dict[str, str | int | bool] = {"fieldSelector": self._selector, "limit": _PAGE}
-        while True:
-            page = await self._client.request("GET", "/api/v1/pods", params=params, headers=_METADATA_ONLY)
-            uids += [item["metadata"]["uid"] for item in page.get("items") or ()]
-            token = (page.get("metadata") or {}).get("continue")
-            if not token:
-                return uids
-            params["continue"] = token
+        pages = _pages(self._client, self._selector, _METADATA_ONLY)
+        return [item["metadata"]["uid"] async for page in pages for item in page]

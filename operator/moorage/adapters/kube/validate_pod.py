@@ -108,13 +108,14 @@ def _check_node_affinity(affinity: Obj, quiet: Reader, reader: Reader) -> None:
         if not quiet.sequence(terms, where):
             reader.report(where, "must have at least one term")
         for at, term in quiet.objects(terms, where):
-            _check_term(term, at, quiet, reader)
+            check_term(term, at, quiet, reader)
     for at, item in quiet.objects(affinity.get(_PREFERRED), f"{path}.{_PREFERRED}"):
         _check_weight(item.get("weight"), at, quiet, reader)
-        _check_term(quiet.mapping(item.get("preference"), ""), f"{at}.preference", quiet, reader)
+        check_term(quiet.mapping(item.get("preference"), ""), f"{at}.preference", quiet, reader)
 
 
-def _check_term(term: Obj, path: str, quiet: Reader, reader: Reader) -> None:
+def check_term(term: Obj, path: str, quiet: Reader, reader: Reader) -> None:
+    """A term of a node selector; ``quiet`` takes the reports of what conversion reports anyway."""
     for at, item in quiet.objects(term.get("matchExpressions"), f"{path}.matchExpressions"):
         _check_key(item, at, quiet, reader)
         _check_values(item, at, quiet, reader)

@@ -176,6 +176,24 @@ class Metrics:
         self.malformed = Counter(
             "moorage_malformed_objects", "Objects that could not be read.", ("resource",), registry=registry
         )
+        self.config_reads = Counter(
+            "moorage_config_changes",
+            "New contents of the configuration file, by whether they were taken over.",
+            ("outcome",),
+            registry=registry,
+        )
+        self.config_stale = Gauge(
+            "moorage_config_stale",
+            "1 while the configuration file cannot be used and an earlier one is in force.",
+            registry=registry,
+        )
+        self.extender_duration = Histogram(
+            "moorage_extender_call_duration_seconds",
+            "Calls of the configuration's extenders.",
+            ("extender", "verb", "outcome"),
+            buckets=_ATTEMPT_BUCKETS,
+            registry=registry,
+        )
         self.leading = Gauge("moorage_leading", "1 while this replica may schedule.", registry=registry)
         build = Gauge("moorage_build_info", "The version that runs.", ("version",), registry=registry)
         build.labels(__version__).set(1)
@@ -234,6 +252,15 @@ class Metrics:
     def _count(self, result: AttemptResult, profile: str, seconds: float) -> None:
         self.attempts.labels(result.value, profile).inc()
         self.attempt_duration.labels(result.value, profile).observe(seconds)
+
+    def config_read(self, *, accepted: bool) -> None:
+        """The configuration file has changed."""
+        self.config_reads.labels("accepted" if accepted else "refused").inc()
+        self.config_stale.set(not accepted)
+
+    def extender_called(self, extender: str, verb: str, outcome: str, seconds: float) -> None:
+        """A call of an extender ended."""
+        self.extender_duration.labels(extender, verb, outcome).observe(seconds)
 
     # -- the writers -----------------------------------------------------------------------------
 

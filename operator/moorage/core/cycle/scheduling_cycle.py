@@ -1,30 +1,35 @@
 """One pod's scheduling cycle, from PreFilter to the chosen node.
 
-The cycle reads the snapshot and changes nothing that outlasts it; placing the pod is the engine's.
+The cycle reads the snapshot and changes nothing that outlasts it; placing the pod is the engine's.  Where the
+configuration names extenders it is a generator, which yields what to ask them and goes on with what they say.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from moorage.core.cycle.consultation import Asking, Circumstances, Consultation, Given
 from moorage.core.cycle.scoring import score_nodes
 from moorage.core.cycle.selection import best_rows, pick
 from moorage.core.framework.answers import guarded
 from moorage.core.framework.diagnosis import Diagnosis
+from moorage.core.framework.points import Point
 from moorage.core.framework.post_filter import Candidate, FailedAttempt, PostFiltered, PostFilterPlugin
 from moorage.core.framework.runner import Runner, Screened
-from moorage.core.model.budget import DisruptionBudget
 from moorage.core.model.decision import Decision, Preemption
+from moorage.core.model.extender import Extender
 from moorage.core.model.pod import Pod
 
 Ints = npt.NDArray[np.int64]
 
-#: Nominated pods by row: those that the pod must give way to.
-NominatedOn = Mapping[int, Sequence[Pod]]
+__all__ = ["Circumstances", "Failure", "Outcome", "explain", "explain_pod", "schedule", "schedule_pod"]
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,17 +54,8 @@ class Outcome:
     failure: Failure | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Circumstances:
-    """What a cycle needs to know beyond the snapshot; see ``FailedAttempt`` for the fields."""
-
-    nominated: NominatedOn = field(default_factory=dict)
-    budgets: Sequence[DisruptionBudget] = ()
-    awaited: frozenset[str] = frozenset()
-
-
 def schedule_pod(runner: Runner, pod: Pod, around: Circumstances, rng: np.random.Generator) -> Outcome:
-    """Choose a node for the pod; raises PluginError."""
+    """Choose a node for the pod, whom no extender concerns; raises PluginError."""
     screened = runner.screen(pod, around.nominated)
     row = _nominated_row(runner, pod, screened)
     if row is not None:
@@ -74,6 +70,67 @@ def schedule_pod(runner: Runner, pod: Pod, around: Circumstances, rng: np.random
     return Outcome(pick(best_rows(rows, totals), rng), int(rows.size))
 
 
+def schedule(
+    runner: Runner, pod: Pod, look: Callable[[], Circumstances], rng: np.random.Generator
+) -> Asking[Outcome]:
+    """The same for a pod that extenders may concern: suspended for each of their answers.
+
+    ``look`` tells of the circumstances at the time.  Raises PluginError and ExtenderError.
+    """
+    extenders = runner.concerned(pod)
+    if not extenders:
+        return schedule_pod(runner, pod, look(), rng)
+    talk = Consultation(runner, pod, look, extenders)
+    row = _nominated_row(runner, pod, talk.screened)
+    if row is not None and (yield from talk.nominated(row)):
+        return Outcome(row, 1)
+    rows = talk.rows()
+    given: Given = {}
+    if rows.size:
+        rows = yield from talk.filter(rows)
+    if rows.size > 1:
+        rows, given = yield from talk.prioritize(rows)
+    if not rows.size:
+        diagnosis = _diagnose(runner, pod, talk)
+        remedy = _post_filter(runner, pod, talk.screened, diagnosis, talk.around)
+        if remedy is not None:
+            remedy = yield from talk.preempt(remedy)
+        return Outcome(None, 0, Failure(diagnosis, remedy))
+    if rows.size == 1:
+        return Outcome(int(rows[0]), 1)
+    totals = score_nodes(runner, pod, talk.screened, rows)
+    _add(totals, given, rows, runner)
+    return Outcome(pick(best_rows(rows, totals), rng), int(rows.size))
+
+
+def _at_once(steps: Asking[T]) -> T:
+    try:
+        next(steps)
+    except StopIteration as end:
+        value: T = end.value
+        return value
+    raise AssertionError("a cycle that may be suspended cannot be run at once")
+
+
+def _add(totals: Ints, given: Given, rows: Ints, runner: Runner) -> None:
+    """Add the extenders' points to the plugins' totals of these rows."""
+    if any(given.values()):
+        names = [runner.snapshot.name_at(int(row)) for row in rows]
+        for points in given.values():
+            totals += np.array([points.get(name, 0) for name in names], dtype=np.int64)
+
+
+def _diagnose(runner: Runner, pod: Pod, talk: Consultation) -> Diagnosis:
+    """Why not, of the plugins and of the extenders, who speak last."""
+    diagnosis = runner.diagnose(pod, talk.screened.pre, talk.around.nominated)
+    for name, rejection in talk.refused.items():
+        row = runner.snapshot.row_of(name)
+        if row is not None:
+            diagnosis.overrides[row] = rejection
+    diagnosis.extenders = frozenset(talk.refusers)
+    return diagnosis
+
+
 def _post_filter(
     runner: Runner, pod: Pod, screened: Screened, diagnosis: Diagnosis, around: Circumstances
 ) -> PostFiltered | None:
@@ -82,7 +139,7 @@ def _post_filter(
         return None
     attempt = FailedAttempt(runner, screened.pre, diagnosis, around.nominated, around.budgets, around.awaited)
     answers: list[PostFiltered] = []
-    for plugin in runner.plugins:
+    for plugin in runner.at(Point.POST_FILTER):
         if isinstance(plugin, PostFilterPlugin):
             answer = guarded(plugin, "PostFilter", plugin.post_filter, pod, attempt)
             if answer.chosen is not None:
@@ -110,26 +167,45 @@ def explain_pod(
     """The full record of what ``schedule_pod`` would decide, every node and every score included.
 
     ``within`` limits the decision to the nodes of these names.  Ties are not drawn: ``chosen`` is the
-    first of the best by name.  Raises PluginError.
+    first of the best by name.  Extenders are not asked.  Raises PluginError.
     """
+    return _at_once(explain(runner, pod, lambda: around, (), within))
+
+
+def explain(
+    runner: Runner,
+    pod: Pod,
+    look: Callable[[], Circumstances],
+    extenders: Sequence[Extender],
+    within: Sequence[str] | None = None,
+) -> Asking[Decision]:
+    """As ``explain_pod``, asking these extenders.  Raises PluginError and ExtenderError."""
     snapshot = runner.snapshot
     gate = runner.pre_enqueue(pod)
     if gate is not None:
         return Decision(pod.ref, preenqueue=gate)
-    screened = runner.screen(pod, around.nominated)
-    diagnosis = runner.diagnose(pod, screened.pre, around.nominated)
-    feasible = screened.feasible
+    talk = Consultation(runner, pod, look, extenders)
+    rows = talk.rows()
     if within is not None:
         wanted = np.zeros(snapshot.capacity, dtype=np.bool_)
         wanted[[row for row in map(snapshot.row_of, within) if row is not None]] = True
-        feasible = feasible & wanted
-    rows = np.flatnonzero(feasible)
+        rows = rows[wanted[rows]]
+    given: Given = {}
+    if extenders and rows.size:
+        rows = yield from talk.filter(rows)
+    if extenders and rows.size:
+        rows, given = yield from talk.prioritize(rows)
+    diagnosis = _diagnose(runner, pod, talk)
     filtered = diagnosis.rejections()
     if within is not None:
         filtered = {name: filtered[name] for name in within if name in filtered}
     if not rows.size:
         # Of a question about some nodes only, what could be done on others is no part.
-        remedy = None if within is not None else _post_filter(runner, pod, screened, diagnosis, around)
+        remedy = (
+            None if within is not None else _post_filter(runner, pod, talk.screened, diagnosis, talk.around)
+        )
+        if extenders and remedy is not None:
+            remedy = yield from talk.preempt(remedy)
         return Decision(
             pod.ref,
             filtered=filtered,
@@ -140,9 +216,14 @@ def explain_pod(
         )
     names = [snapshot.name_at(int(row)) for row in rows]
     by_plugin: dict[str, Ints] = {}
-    totals = score_nodes(runner, pod, screened, rows, by_plugin.__setitem__)
+    totals = score_nodes(runner, pod, talk.screened, rows, by_plugin.__setitem__)
+    _add(totals, given, rows, runner)
     scores = {
-        name: {**{plugin: int(values[i]) for plugin, values in by_plugin.items()}, "total": int(totals[i])}
+        name: {
+            **{plugin: int(values[i]) for plugin, values in by_plugin.items()},
+            **{extender: points[name] for extender, points in given.items() if name in points},
+            "total": int(totals[i]),
+        }
         for i, name in enumerate(names)
     }
     best = sorted(snapshot.name_at(int(row)) for row in best_rows(rows, totals))

@@ -26,7 +26,8 @@ class Diagnosis:
     ``prefilter`` is set when the pod was rejected as a whole, by ``rejectors``; then no node was looked at.
     ``owners[row]`` is the index in ``verdicts`` of the first plugin to reject the node, -1 for none;
     ``excluded`` are the nodes that ``narrowed_by`` left out before Filter.  ``overrides`` hold
-    the rejections of nodes judged with nominated pods on them.
+    the rejections of nodes judged with nominated pods on them, and those by ``extenders``, who may also have left out
+    nodes without a word.
     """
 
     snapshot: Snapshot
@@ -37,6 +38,7 @@ class Diagnosis:
     excluded: Bools = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
     narrowed_by: tuple[str, ...] = ()
     overrides: dict[int, Rejection] = field(default_factory=dict)
+    extenders: frozenset[str] = frozenset()
 
     @property
     def plugins(self) -> frozenset[str]:
@@ -45,7 +47,7 @@ class Diagnosis:
             return self.rejectors
         names = {self.verdicts[owner][0] for owner in np.unique(self._counted_owners()) if owner >= 0}
         names.update(rejection.plugin for rejection in self.overrides.values())
-        return frozenset(names | set(self.narrowed_by))
+        return frozenset(names | set(self.narrowed_by) | self.extenders)
 
     def _counted_owners(self) -> npt.NDArray[np.int16]:
         owners = self.owners.copy()

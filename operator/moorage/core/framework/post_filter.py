@@ -62,3 +62,12 @@ class PostFilterPlugin(Plugin, Protocol):
     def post_filter(self, pod: Pod, attempt: FailedAttempt) -> PostFiltered:
         """What would make room for the pod."""
         ...
+
+
+@runtime_checkable
+class PreemptionPlugin(PostFilterPlugin, Protocol):
+    """A PostFilter plugin whose candidates extenders may strike out."""
+
+    def choose(self, candidates: Sequence[Candidate]) -> PostFiltered:
+        """The best of these candidates (at least one)."""
+        ...

@@ -28,14 +28,20 @@ from moorage.core.framework.interface import (
     StatefulFilterPlugin,
     Verdict,
 )
-from moorage.core.model.cluster_event import WakesOn
+from moorage.core.framework.points import Point, Points, at_point
+from moorage.core.model.cluster_event import Action, Resource, WakesOn
 from moorage.core.model.decision import Code, Rejection
+from moorage.core.model.extender import Extender
 from moorage.core.model.pod import Pod
 from moorage.core.snapshot.snapshot import Snapshot
 from moorage.core.snapshot.view import Nodes
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
+
+
+#: Every change of every kind.
+_ANYTHING = tuple(WakesOn(resource, ~Action(0)) for resource in Resource)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,26 +54,62 @@ class Screened:
 
 
 class Runner:
-    """One profile's plugins, sorted by extension point, working on one snapshot."""
+    """One profile's plugins, sorted by extension point, working on one snapshot.
 
-    def __init__(self, plugins: Sequence[Plugin], weights: Mapping[str, int], snapshot: Snapshot) -> None:
+    ``points`` says which plugins run at a point, and in which order, where it is not all of them in theirs.
+    """
+
+    def __init__(
+        self,
+        plugins: Sequence[Plugin],
+        weights: Mapping[str, int],
+        snapshot: Snapshot,
+        points: Points | None = None,
+        extenders: Sequence[Extender] = (),
+    ) -> None:
         self.plugins = tuple(plugins)
+        self.points: Points = points or {}
         self.snapshot = snapshot
-        self.pre_enqueue_plugins = [p for p in plugins if isinstance(p, PreEnqueuePlugin)]
-        self.queue_sort: QueueSortPlugin = next(p for p in plugins if isinstance(p, QueueSortPlugin))
-        self.filters: list[FilterPlugin[Any]] = [p for p in plugins if isinstance(p, FilterPlugin)]
+        self.extenders = tuple(extenders)
+        at = self.at
+        self.pre_enqueue_plugins = [p for p in at(Point.PRE_ENQUEUE) if isinstance(p, PreEnqueuePlugin)]
+        self.queue_sort: QueueSortPlugin = next(
+            p for p in at(Point.QUEUE_SORT) if isinstance(p, QueueSortPlugin)
+        )
+        self.filters: list[FilterPlugin[Any]] = [
+            p for p in at(Point.PRE_FILTER) if isinstance(p, FilterPlugin)
+        ]
+        filtering = [p.name for p in at(Point.FILTER) if isinstance(p, FilterPlugin)]
+        #: Each plugin's place in Filter, where that is another one than in PreFilter, or none.
+        self._rank = None
+        if filtering != [p.name for p in self.filters]:
+            self._rank = {name: rank for rank, name in enumerate(filtering)}
         self.scorers: list[tuple[ScorePlugin[Any], int]] = [
             (p, weights.get(p.name, 1))
             for p in plugins
             if isinstance(p, ScorePlugin) and weights.get(p.name, 1)
         ]
-        self.reservers = [p for p in plugins if isinstance(p, ReservePlugin)]
-        self.permitters = [p for p in plugins if isinstance(p, PermitPlugin)]
-        self.binders = [p for p in plugins if isinstance(p, BindPlugin)]
-        self.wakes: Mapping[str, Sequence[WakesOn]] = {p.name: tuple(p.wakes_on()) for p in plugins}
+        self.reservers = [p for p in at(Point.RESERVE) if isinstance(p, ReservePlugin)]
+        self.permitters = [p for p in at(Point.PERMIT) if isinstance(p, PermitPlugin)]
+        self.binders = [p for p in at(Point.BIND) if isinstance(p, BindPlugin)]
+        self.wakes: Mapping[str, Sequence[WakesOn]] = {
+            **{p.name: tuple(p.wakes_on()) for p in plugins},
+            # What an extender's answer depends on nobody knows.
+            **dict.fromkeys((e.name for e in self.extenders), _ANYTHING),
+        }
         self._cluster_filters = {p.name for p in self.filters if p.reads & Reads.CLUSTER}
         self._stateful = {p.name for p in self.filters if isinstance(p, StatefulFilterPlugin)}
         self._cache = AlikeCache()
+
+    def at(self, point: Point) -> list[Plugin]:
+        """The plugins that may run at a point, in order; some may have no part in it."""
+        return at_point(self.plugins, self.points, point)
+
+    def concerned(self, pod: Pod) -> Sequence[Extender]:
+        """The extenders that are asked about the pod, in their order."""
+        if not self.extenders:
+            return ()
+        return [extender for extender in self.extenders if extender.concerns(pod)]
 
     # -- before the cycle ------------------------------------------------------------------------
 
@@ -114,6 +156,9 @@ class Runner:
                     break
                 answer = answer.state
             active.append((plugin, answer))
+        rank = self._rank
+        if rank is not None:
+            active = sorted((each for each in active if each[0].name in rank), key=lambda e: rank[e[0].name])
         return PreFiltered(tuple(active), names, tuple(sorted(narrowed_by)), rejection, rejectors)
 
     def screen(self, pod: Pod, nominated: Mapping[int, Sequence[Pod]]) -> Screened:

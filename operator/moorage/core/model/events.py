@@ -7,10 +7,13 @@ reads, are ``instructions.Record``; changes that may wake a rejected pod are ``c
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from moorage.core.model.budget import DisruptionBudget
+from moorage.core.model.extender import Answer
 from moorage.core.model.node import Node
 from moorage.core.model.pod import Pod, PodRef
 
@@ -98,6 +101,7 @@ class BindFailure(StrEnum):
     INVALID = "invalid"  # 400 or 422: the API server refuses the pod or the binding
     UNAVAILABLE = "unavailable"  # 429, 5xx, network, after the binder's own retries
     NOT_LEADER = "not-leader"  # the lease ran out before the request was sent
+    EXTENDER = "extender"  # the extender that was to write the binding says no, or says nothing
     STALE = "stale"  # the last look at our own cache found the node unfit
 
 
@@ -142,6 +146,26 @@ class EvictionFinished:
     error: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class ExtenderAnswered:
+    """Answer to ``instructions.CallExtender``: what the extender says, or that it says nothing of use."""
+
+    ticket: int
+    answer: Answer
+
+
+@dataclass(frozen=True, slots=True)
+class Reconfigured:
+    """The configuration is another one from now on.
+
+    ``profiles`` are ``core.profile.Profile`` by scheduler name, the first answers for pods of other names;
+    ``queue`` is a ``core.queue.scheduling_queue.QueueSettings``.  (The model stands below both.)
+    """
+
+    profiles: Mapping[str, Any]
+    queue: Any
+
+
 Event = (
     NodeApplied
     | NodeGone
@@ -156,4 +180,6 @@ Event = (
     | BudgetApplied
     | BudgetGone
     | EvictionFinished
+    | ExtenderAnswered
+    | Reconfigured
 )

@@ -9,15 +9,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from moorage.core.model.extender import Question
 from moorage.core.model.pod import PodRef
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """One pod on one node."""
+    """One pod on one node.  ``bound_by`` is the extender that writes the binding, "" if we do."""
 
     ref: PodRef
     node_name: str
+    bound_by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +91,14 @@ class Evict:
     victims: tuple[PodRef, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class CallExtender:
+    """Ask an extender.  Answered by one ExtenderAnswered of this ticket, whatever happens."""
+
+    ticket: int
+    question: Question
+
+
 class AttemptResult(StrEnum):
     """How a scheduling attempt ended; the values of kube-scheduler's ``result`` metric label."""
 
@@ -124,4 +134,4 @@ class Fault:
     ref: PodRef | None = None
 
 
-Instruction = Bind | Record | SetCondition | FetchPod | Evict | Attempted | Fault
+Instruction = Bind | Record | SetCondition | FetchPod | Evict | CallExtender | Attempted | Fault

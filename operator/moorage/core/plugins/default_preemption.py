@@ -51,6 +51,10 @@ class DefaultPreemption:
             reasons = ", ".join(sorted(f"{number} {reason}" for reason, number in counts.items()))
             text = f"preemption: 0/{snapshot.node_count} nodes are available: {reasons}."
             return PostFiltered(text, clear_nomination=bool(pod.nominated_node))
+        return self.choose(candidates)
+
+    def choose(self, candidates: Sequence[Candidate]) -> PostFiltered:
+        """The candidate that does the least harm."""
         ties = best_candidates(candidates)
         chosen = min(ties, key=lambda candidate: candidate.node_name)
         text = (

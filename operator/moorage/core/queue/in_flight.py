@@ -37,6 +37,12 @@ class InFlight:
             self._base += 1
         self._log.append(event)
 
+    def lose_track(self) -> None:
+        """Something changed that no event can tell: whoever is in flight now is to be tried again."""
+        if self._since:
+            self._base += len(self._log) + 1
+            self._log.clear()
+
     def end(self, uid: str) -> list[ClusterEvent] | None:
         """The changes since ``begin``; None if they were too many to keep, so that anything may have changed."""
         start = self._since.pop(uid, None)

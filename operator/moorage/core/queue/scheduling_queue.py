@@ -9,7 +9,7 @@ first in line among those backing off is tried early, unless it backs off from a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -89,6 +89,10 @@ class SchedulingQueue:
         self._tickets = 0
         self._next_flush = 0.0
         self._in_flight = InFlight()
+
+    def configure(self, settings: QueueSettings) -> None:
+        """Backoffs that begin from now on last as these settings say."""
+        self._settings = settings
 
     # -- looking ---------------------------------------------------------------------------------
 
@@ -267,6 +271,17 @@ class SchedulingQueue:
         for queued in woken:
             self._reactivate(queued, now)
         return len(woken)
+
+    def wake_all(self, scheduler_names: Collection[str], now: float) -> None:
+        """Their profiles have changed, and with them what may reject a pod: all pods of these names are tried again."""
+        self._in_flight.lose_track()
+        for (_, name), pods in list(self._unschedulable.items()):
+            if name in scheduler_names:
+                for queued in list(pods.values()):
+                    self._reactivate(queued, now)
+        for uid in self._held:
+            if self._pods[uid].pod.spec.scheduler_name in scheduler_names:
+                self._held[uid] = True
 
     def wake_pod(self, uid: str, event: ClusterEvent, now: float) -> None:
         """A change of a waiting pod itself, judged for that pod alone."""

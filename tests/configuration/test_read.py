@@ -1,16 +1,20 @@
 """KubeSchedulerConfiguration to profiles."""
 
+from typing import Any
+
 import pytest
 
-from moorage.cli.config import ConfigError, read_config
+from moorage.configuration.read import ConfigError, read_config
+from moorage.core.framework.points import Point, at_point
 from moorage.core.framework.resource_scoring import ScoringStrategy, StrategyType, Weighted
+from moorage.core.model.selector import NodeSelector, NodeSelectorTerm, Operator, Requirement
 from moorage.core.plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
 from moorage.core.plugins.node_resources_fit import NodeResourcesFit
-from moorage.core.profile import REGISTRY
+from moorage.core.profile import PARTS, REGISTRY, default_profile
 
 
 def one(**profile):
-    (result,) = read_config({"profiles": [profile]}).values()
+    (result,) = read_config({"profiles": [profile]}).profiles.values()
     return result
 
 
@@ -24,7 +28,7 @@ def scoring_strategy(**strategy):
 
 
 def test_without_configuration_both_default_names_are_served():
-    profiles = read_config(None)
+    profiles = read_config(None).profiles
     assert list(profiles) == ["default-scheduler", "moorage"]
     assert [p.name for p in profiles["default-scheduler"].plugins] == list(REGISTRY)
 
@@ -44,11 +48,11 @@ def test_without_configuration_both_default_names_are_served():
     ],
 )
 def test_a_configuration_without_profiles_means_kube_scheduler_s_default(config):
-    assert list(read_config(config)) == ["default-scheduler"]
+    assert list(read_config(config).profiles) == ["default-scheduler"]
 
 
 def test_names_of_profiles():
-    profiles = read_config({"profiles": [{"schedulerName": "a"}, {"schedulerName": "b"}]})
+    profiles = read_config({"profiles": [{"schedulerName": "a"}, {"schedulerName": "b"}]}).profiles
     assert [(name, profile.scheduler_name) for name, profile in profiles.items()] == [("a", "a"), ("b", "b")]
 
 
@@ -102,19 +106,21 @@ def test_all_plugins_can_be_turned_off_but_for_those_that_are_named():
 
 def test_arguments_of_a_disabled_plugin_are_read_and_not_used():
     off = {"multiPoint": {"disabled": [{"name": "NodeResourcesBalancedAllocation"}]}}
-
-    def of_weight(weight):
-        args = {"resources": [{"name": "cpu", "weight": weight}]}
-        return one(plugins=off, pluginConfig=[{"name": "NodeResourcesBalancedAllocation", "args": args}])
-
-    assert "NodeResourcesBalancedAllocation" not in names(of_weight(1))
+    args: Any = {
+        "name": "NodeResourcesBalancedAllocation",
+        "args": {"resources": [{"name": "cpu", "weight": 1}]},
+    }
+    profile = one(plugins=off, pluginConfig=[args])
+    assert "NodeResourcesBalancedAllocation" not in names(profile)
+    args["args"]["resources"][0]["weight"] = 2
     with pytest.raises(ConfigError, match=r"resources\[0\].weight: must be 1, not 2"):
-        of_weight(2)
+        one(plugins=off, pluginConfig=[args])
 
 
 def test_empty_arguments_are_no_arguments():
-    for args in (None, {}, {"kind": "NodeAffinityArgs"}):
-        assert names(one(pluginConfig=[{"name": "NodeAffinity", "args": args}])) == list(REGISTRY)
+    none: list[dict[str, Any]] = [{"args": {}}, {}, {"args": {"kind": "NodeAffinityArgs"}}]
+    for empty in none:
+        assert names(one(pluginConfig=[{"name": "NodeAffinity", **empty}])) == list(REGISTRY)
 
 
 def test_plugins_can_be_removed():
@@ -160,14 +166,41 @@ def test_other_arguments():
         ([], "config: must be an object, not a list"),
         ({"kind": "Other"}, "kind: must be KubeSchedulerConfiguration, not 'Other'"),
         ({"apiVersion": "kubescheduler.config.k8s.io/v1beta3"}, "apiVersion: must be"),
-        ({"extenders": [{"urlPrefix": "x"}]}, "extenders: is not supported"),
+        (
+            {"extenders": [{"urlPrefix": "x"}]},
+            "extenders[0].urlPrefix: must be an http or https URL, not 'x'",
+        ),
         ({"featureGates": {}}, "featureGates: is not supported"),
         (
             {"profiles": [{"schedulerName": "a"}, {"schedulerName": "a"}]},
-            "profiles: two profiles have the same",
+            "profiles[1].schedulerName: two profiles have the same name 'a'",
         ),
         ({"profiles": [{"policy": 1}]}, "profiles[0].policy: is not supported"),
-        ({"profiles": [{"plugins": {"filter": {}}}]}, "profiles[0].plugins.filter: is not supported"),
+        (
+            {"profiles": [{"plugins": {"filtre": {"enabled": []}}}]},
+            "profiles[0].plugins.filtre: is not supported",
+        ),
+        (
+            {"profiles": [{"plugins": {"podGroupPostFilter": {"enabled": [{"name": "DefaultPreemption"}]}}}]},
+            "profiles[0].plugins.podGroupPostFilter: is not supported: pod groups are not scheduled as groups",
+        ),
+        (
+            {"profiles": [{"plugins": {"preFilter": {"disabled": [{"name": "NodePorts"}]}}}]},
+            "profiles[0].plugins.preFilter: plugin 'NodePorts' is off here but on at filter",
+        ),
+        (
+            {"profiles": [{"schedulerName": "a"}, {}]},
+            "profiles[1].schedulerName: must not be empty where there are several profiles",
+        ),
+        ({"profiles": [{"schedulerName": ""}]}, "profiles[0].schedulerName: must not be empty"),
+        ({"podInitialBackoffSeconds": 20}, "podMaxBackoffSeconds: must be at least podInitialBackoffSeconds"),
+        ({"podInitialBackoffSeconds": 0}, "podInitialBackoffSeconds: must be between 1 and"),
+        ({"metricsBindAddress": "x"}, "metricsBindAddress: is gone since v1; use --metrics-listen"),
+        ("parallelism: 4\nparallelism: 5\n", "the key 'parallelism' is there twice"),
+        (
+            {"profiles": [{"plugins": {"multiPoint": {"enabled": [{"name": "EBSLimits"}]}}}]},
+            "plugin 'EBSLimits' is gone; NodeVolumeLimits does its work",
+        ),
         (
             {"profiles": [{"plugins": {"score": {"enabled": [{"name": "Mine"}]}}}]},
             "plugin 'Mine' is not supported",
@@ -198,20 +231,7 @@ def test_other_arguments():
         ),
         (
             {"profiles": [{"plugins": {"score": {"enabled": [{"name": "NodeName"}]}}}]},
-            "profiles[0].plugins.score.enabled[0].name: plugin 'NodeName' does not score nodes",
-        ),
-        (
-            {
-                "profiles": [
-                    {
-                        "plugins": {
-                            "multiPoint": {"disabled": [{"name": "NodeAffinity"}]},
-                            "score": {"enabled": [{"name": "NodeAffinity"}]},
-                        }
-                    }
-                ]
-            },
-            "plugin 'NodeAffinity' is disabled; enabling it for scores alone is not supported",
+            "profiles[0].plugins.score.enabled[0].name: plugin 'NodeName' has no part in score",
         ),
         (
             {"profiles": [{"pluginConfig": [{"name": "NodeAffinity"}, {"name": "NodeAffinity"}]}]},
@@ -295,3 +315,136 @@ def test_broken_strategies(strategy, field):
     with pytest.raises(ConfigError) as caught:
         scoring_strategy(**strategy)
     assert str(caught.value).startswith(f"profiles[0].pluginConfig[0].args.scoringStrategy.{field}: ")
+
+
+# -- extension points ----------------------------------------------------------------------------
+
+
+def at(profile, point) -> list[str]:
+    """The plugins that have a part in a point, in their order there."""
+    found = at_point(profile.plugins, profile.points, point)
+    part: Any = PARTS[point]
+    return [plugin.name for plugin in found if isinstance(plugin, part)]
+
+
+def filters(**plugins):
+    return at(one(plugins=plugins), Point.FILTER)
+
+
+DEFAULT_FILTERS = at(default_profile(), Point.FILTER)
+
+
+def test_a_plugin_may_be_off_at_single_points():
+    off = {"disabled": [{"name": "NodePorts"}]}
+    assert filters(filter=off, preFilter=off) == [name for name in DEFAULT_FILTERS if name != "NodePorts"]
+    assert filters(filter=off) == [name for name in DEFAULT_FILTERS if name != "NodePorts"]
+    profile = one(plugins={"filter": off})
+    assert "NodePorts" in at(profile, Point.PRE_FILTER)
+    profile = one(plugins={"postFilter": {"disabled": [{"name": "*"}]}})
+    assert at(profile, Point.POST_FILTER) == []
+    assert "DefaultPreemption" in names(profile)
+
+
+def test_a_plugin_that_is_named_at_a_point_goes_first_there_and_is_not_there_twice():
+    order = filters(filter={"enabled": [{"name": "NodeResourcesFit"}, {"name": "NodePorts"}]})
+    rest = [name for name in DEFAULT_FILTERS if name not in ("NodeResourcesFit", "NodePorts")]
+    assert order == [rest[0], "NodeResourcesFit", "NodePorts", *rest[1:]]
+    assert rest[0] == "SupportedFeatures"
+
+
+def test_a_plugin_may_be_on_at_single_points_only():
+    multi = {"disabled": [{"name": "NodePorts"}]}
+    both = {"enabled": [{"name": "NodePorts"}]}
+    order = filters(multiPoint=multi, preFilter=both, filter=both)
+    assert order == [*(name for name in DEFAULT_FILTERS if name != "NodePorts"), "NodePorts"]
+
+
+def test_all_but_some_may_be_off_at_a_point():
+    some = {"disabled": [{"name": "*"}], "enabled": [{"name": "NodeName"}]}
+    assert filters(preFilter=some, filter=some) == ["SupportedFeatures", "NodeName"]
+
+
+def test_a_plugin_may_score_only():
+    multi = {"disabled": [{"name": "NodeAffinity"}]}
+    both = {"enabled": [{"name": "NodeAffinity", "weight": 4}]}
+    profile = one(plugins={"multiPoint": multi, "preScore": both, "score": both})
+    assert profile.weight("NodeAffinity") == 4
+    assert "NodeAffinity" not in at(profile, Point.FILTER)
+
+
+def test_the_weight_at_score_goes_before_that_at_multi_point():
+    score = {"enabled": [{"name": "NodeAffinity", "weight": 4}]}
+    multi = {"enabled": [{"name": "NodeAffinity", "weight": 5}]}
+    assert one(plugins={"multiPoint": multi, "score": score}).weight("NodeAffinity") == 4
+
+
+def test_nothing_is_said_of_points_that_are_as_by_default():
+    assert one(plugins={"score": {"disabled": [{"name": "NodeAffinity"}]}}).points == {}
+
+
+# -- the rest ------------------------------------------------------------------------------------
+
+
+def test_added_affinity():
+    term = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}
+    affinity = {
+        "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]},
+        "preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 3, "preference": term}],
+    }
+    profile = one(pluginConfig=[{"name": "NodeAffinity", "args": {"addedAffinity": affinity}}])
+    found = plugin(profile, "NodeAffinity")
+    wanted = NodeSelectorTerm((Requirement("zone", Operator.IN, ("a",)),))
+    assert found.added_required == NodeSelector((wanted,))
+    assert [(each.weight, each.term) for each in found.added_preferred] == [(3, wanted)]
+    term["matchExpressions"][0]["operator"] = "Exists"
+    with pytest.raises(
+        ConfigError, match=r"addedAffinity\.required.*nodeSelectorTerms\[0\]\.matchExpressions\[0\]"
+    ):
+        one(pluginConfig=[{"name": "NodeAffinity", "args": {"addedAffinity": affinity}}])
+
+
+def test_backoff():
+    queue = read_config({"podInitialBackoffSeconds": 2, "podMaxBackoffSeconds": 30}).queue
+    assert (queue.initial_backoff, queue.max_backoff) == (2.0, 30.0)
+    queue = read_config({}).queue
+    assert (queue.initial_backoff, queue.max_backoff) == (1.0, 10.0)
+
+
+def test_what_has_no_meaning_here_is_named_with_the_option_that_is_meant():
+    configuration = read_config(
+        {
+            "leaderElection": {"leaderElect": True},
+            "clientConnection": {"kubeconfig": "/x"},
+            "percentageOfNodesToScore": 50,
+            "enableProfiling": False,
+        }
+    )
+    text = "\n".join(configuration.warnings)
+    assert len(configuration.warnings) == 3
+    assert "leaderElection: is ignored: use --leader-elect" in text
+    assert "clientConnection: is ignored: use --kubeconfig" in text
+    assert "percentageOfNodesToScore: is ignored: every node is scored (docs/decisions/0002)" in text
+
+
+def test_all_that_is_wrong_is_told_at_once():
+    with pytest.raises(ConfigError) as caught:
+        read_config({"parallelism": 0, "profiles": [{"plugins": {"x": {}, "score": {"y": 1}}}]})
+    assert [field for field, _ in caught.value.problems] == [
+        "parallelism",
+        "profiles[0].plugins.x",
+        "profiles[0].plugins.score.y",
+    ]
+
+
+@pytest.mark.parametrize("args", [{"kind": "NodeNameArgs"}, {"apiVersion": "v1"}])
+def test_arguments_must_be_of_their_plugin(args):
+    with pytest.raises(
+        ConfigError, match=r"profiles\[0\]\.pluginConfig\[0\]\.args\.(kind|apiVersion): must be"
+    ):
+        one(pluginConfig=[{"name": "NodeAffinity", "args": args}])
+
+
+def test_no_candidates_at_all_are_no_arguments_of_preemption():
+    none = {"minCandidateNodesPercentage": 0, "minCandidateNodesAbsolute": 0}
+    with pytest.raises(ConfigError, match="cannot both be 0"):
+        one(pluginConfig=[{"name": "DefaultPreemption", "args": none}])
