@@ -30,6 +30,7 @@ from moorage.adapters.kube.raw_objects import RawObjects
 from moorage.adapters.kube.read import KubePodReader
 from moorage.adapters.kube.record import KubeRecorder
 from moorage.adapters.kube.status import KubeStatusWriter
+from moorage.adapters.kube.volumes import KubeVolumeWriter
 from moorage.adapters.kube.watch import Pace
 from moorage.adapters.kube.writes import Writer
 from moorage.adapters.telemetry.endpoint import Endpoint
@@ -134,6 +135,7 @@ class App:
             evictor=KubeEvictor(
                 client, reader, clock, record=self._recorder.record, holds=self._leadership.holds
             ),
+            volumes=KubeVolumeWriter(client, holds=self._leadership.holds),
             status=self._status,
             recorder=self._recorder,
             reader=reader,

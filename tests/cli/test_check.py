@@ -39,7 +39,7 @@ async def test_all_is_well(api, kubeconfig, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == f"API server {api.url}, v1.37.2, by kubeconfig {kubeconfig}"
     assert all(line.startswith("ok ") for line in lines[1:])
-    assert len(lines) == 1 + 2 + 8
+    assert len(lines) == 1 + 2 + 15
     assert "\x1b" not in "".join(lines)
 
 

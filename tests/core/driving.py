@@ -180,6 +180,12 @@ def assert_empty(engine: Engine) -> None:
         "waiting": len(engine._attempts._waiting),
         "rows": snapshot.node_count + len(snapshot._row_of) + int(snapshot.alive.sum()),
         "ports": len(snapshot.host_ports._taken),
+        "disks": len(snapshot.disks._mounted),
+        "volumes": len(snapshot.attached._pods)
+        + len(snapshot.attached._claim_rows)
+        + len(snapshot.attached._users),
+        "promises": len(snapshot.storage.reservations),
+        "preparing": len(engine._attempts.preparations) + len(engine._attempts.preparations._steps),
     }
     left = {name: number for name, number in kept.items() if number}
     assert left == {}, left

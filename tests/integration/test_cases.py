@@ -9,6 +9,7 @@ from moorage.core.profile import REGISTRY
 from tests.controlplane.client import Client
 from tests.controlplane.controlplane import ControlPlane
 from tests.kit.operator import Operator
+from tests.kit.volume_controller import tend
 from tests.scenarios.reading import CASES, HERE, NEEDS, Json, case, expectations, victims
 from tests.scenarios.steps import Player, ours
 
@@ -38,6 +39,7 @@ def test_a_case_that_stands_still(control_plane: ControlPlane, cluster: Client, 
     cluster.apply([ours(pod) for pod in question["pods"]], threads=1)
 
     def right() -> bool:
+        tend(cluster)
         placements = cluster.placements()
         for pod, nodes in expected.items():
             assert placements[pod] in (None, *nodes), f"{pod} is on {placements[pod]}, not {nodes}"

@@ -23,6 +23,8 @@ from typing import Any, Final, TypeVar
 
 from hypothesis import strategies as st
 
+from tests.kit.volume_clusters import VolumeCase
+
 T = TypeVar("T")
 Json = dict[str, Any]
 #: Gives a number below its argument.
@@ -40,6 +42,7 @@ THEMES: Final = (
     "preemption",
     "nominated",
     "gates",
+    "volumes",
     "mixed",
 )
 
@@ -667,11 +670,13 @@ def _guards(budget: Json, pod: Json) -> bool:
     return True
 
 
-_UNMIXED: Final = tuple(theme for theme in THEMES if theme != "mixed")
+_UNMIXED: Final = tuple(theme for theme in THEMES if theme not in ("mixed", "volumes"))
 
 
 def _case(choose: Choose, themes: Sequence[str]) -> Json:
     theme = themes[choose(len(themes))]
+    if theme == "volumes":
+        return VolumeCase(choose).case()
     maker = _Maker(choose, frozenset((theme,)))
     if theme == "mixed":
         maker.themes = frozenset(maker.some(_UNMIXED, 4, 2))
@@ -704,7 +709,7 @@ def _case(choose: Choose, themes: Sequence[str]) -> Json:
     return case
 
 
-_BELOW: Final = {n: st.integers(0, n - 1) for n in range(1, 50)}
+_BELOW: Final = {n: st.integers(0, n - 1) for n in range(1, 128)}
 
 
 @st.composite

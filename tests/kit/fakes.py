@@ -10,8 +10,23 @@ from typing import Any
 
 from moorage.adapters.kube.client import KubeClient
 from moorage.adapters.kube.writes import Writer
-from moorage.core.model.events import BindFailed, BindSucceeded, Event, EvictionFinished
-from moorage.core.model.instructions import Evict, Instruction, Placement, Record, SetCondition
+from moorage.core.model.events import (
+    BindFailed,
+    BindFailure,
+    BindSucceeded,
+    Event,
+    EvictionFinished,
+    VolumesNotPrepared,
+    VolumesPrepared,
+)
+from moorage.core.model.instructions import (
+    Evict,
+    Instruction,
+    Placement,
+    PrepareVolumes,
+    Record,
+    SetCondition,
+)
 from moorage.core.model.pod import Pod, PodRef, PodSpec
 from moorage.core.model.resources import Requests
 from moorage.runtime.ports import PodReadError
@@ -129,6 +144,21 @@ class FakeEvictor:
     async def evict(self, eviction: Evict) -> EvictionFinished:
         self.evictions.append(eviction)
         return EvictionFinished(eviction.preemptor, self.error)
+
+
+class FakeVolumes:
+    """Notes the orders and answers each with ``failure``, or with made-up versions."""
+
+    def __init__(self) -> None:
+        self.orders: list[PrepareVolumes] = []
+        self.failure: BindFailure | None = None
+
+    async def prepare(self, order: PrepareVolumes) -> VolumesPrepared | VolumesNotPrepared:
+        """Write it down and answer."""
+        self.orders.append(order)
+        if self.failure is not None:
+            return VolumesNotPrepared(order.ref, order.ticket, self.failure, "no")
+        return VolumesPrepared(order.ref, order.ticket, tuple(str(i) for i in range(len(order.steps))))
 
 
 class FakeStatus:

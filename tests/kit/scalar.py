@@ -387,6 +387,11 @@ RULES: dict[str, Rules] = {
     ),
     "NodePorts": Rules(node=ports),
     "NodeResourcesFit": Rules(node=fit, score=score_fit),
+    # Of pods without volumes they say nothing; with volumes, tests.kit.volume_rules is their reference.
+    "VolumeRestrictions": Rules(node=nothing),
+    "NodeVolumeLimits": Rules(node=nothing),
+    "VolumeBinding": Rules(node=nothing, score=lambda plugin, pod, node, cluster: 0),
+    "VolumeZone": Rules(node=nothing),
     "NodeResourcesBalancedAllocation": Rules(score=score_balance, scores=balance_counts),
     "ImageLocality": Rules(score=images),
 }
@@ -395,5 +400,6 @@ RULES: dict[str, Rules] = {
 FILTER_ORDER = (
     "SupportedFeatures", "NodeName", "NodeUnschedulable", "TaintToleration", "NodeAffinity", "NodePorts",
     "NodeResourcesFit",
+    "VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone",
 )  # fmt: skip
 WEIGHTS = {"TaintToleration": 3, "NodeAffinity": 2}

@@ -19,6 +19,7 @@ from moorage.core.model.node import Node
 from moorage.core.model.pod import HostPort, Pod, PodSpec
 from moorage.core.model.resources import CPU, EPHEMERAL_STORAGE, MAX_AMOUNT, MEMORY, PODS, Requests
 from moorage.core.model.selector import NodeSelector, NodeSelectorTerm, Operator, PreferredTerm, Requirement
+from moorage.core.model.storage import StorageObject
 from moorage.core.model.taint import (
     NO_EXECUTE,
     NO_SCHEDULE,
@@ -174,10 +175,11 @@ def specs(draw: st.DrawFn, *, huge: bool = True) -> PodSpec:
 
 @dataclass(frozen=True)
 class Cluster:
-    """Nodes and the pods on them, as plain lists."""
+    """Nodes, the pods on them, and storage objects, as plain lists."""
 
     nodes: tuple[Node, ...]
     pods: tuple[Pod, ...]
+    storage: tuple[StorageObject, ...] = ()
 
     def on(self, name: str) -> list[Pod]:
         """The pods on a node."""
@@ -201,6 +203,8 @@ def clusters(draw: st.DrawFn, *, huge: bool = True, min_nodes: int = 0) -> Clust
 def build(cluster: Cluster, *, order: Sequence[int] | None = None, holes: Sequence[int] = ()) -> Snapshot:
     """The cluster as a snapshot; ``order`` permutes the rows, ``holes`` are free rows before that many nodes."""
     cache = Cache(Snapshot())
+    for obj in cluster.storage:
+        cache.apply_storage(obj)
     chosen = range(len(cluster.nodes)) if order is None else order
     fillers = []
     for place, index in enumerate(chosen):

@@ -23,6 +23,7 @@ from moorage.core.snapshot.view import Nodes
 from tests.kit.models import label_in, make_node, make_pod, make_spec, requests_of, required, taint, term
 from tests.kit.plugin_checks import wakes
 from tests.kit.strategies import GPU
+from tests.kit.volume_rules import VOLUME_RULES
 from tests.laws.test_plugins import PLUGINS
 
 ONE_ADDRESS = HostPort("10.0.0.1", "TCP", 80)
@@ -88,11 +89,13 @@ PODS = {
     (i, j): make_pod("web", **fixed, **changing)
     for (i, fixed), (j, changing) in product(enumerate(FIXED), enumerate(CHANGING))
 }
-#: Those that differ by their strategy of scoring only are left out.
+#: Those that differ by their strategy of scoring only are left out, and those with pools of their own
+#: (test_volume_wake_ups.py).
 FILTERS = [
     name
     for name, plugin in PLUGINS.items()
     if isinstance(plugin, FilterPlugin)
+    and name not in VOLUME_RULES
     and not name.endswith(("-least", "-most", "-ratio", "-falling", "-a-group"))
 ]
 #: (index of the node, index of the pod on it)

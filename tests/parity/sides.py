@@ -19,11 +19,7 @@ OPTIONAL: Final = (
     "DynamicResources",
     "InterPodAffinity",
     "NodeDeclaredFeatures",
-    "NodeVolumeLimits",
     "PodTopologySpread",
-    "VolumeBinding",
-    "VolumeRestrictions",
-    "VolumeZone",
 )
 ABSENT: Final = tuple(name for name in OPTIONAL if name not in REGISTRY)
 

@@ -6,18 +6,30 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from moorage.core.model.events import BindSucceeded, EvictionFinished, ExtenderAnswered, NodeGone, PodFetched
+from moorage.core.model.events import (
+    BindFailure,
+    BindSucceeded,
+    EvictionFinished,
+    ExtenderAnswered,
+    NodeGone,
+    PodFetched,
+    VolumesNotPrepared,
+    VolumesPrepared,
+)
 from moorage.core.model.extender import Extender, Filtered, NoAnswer, Question, Verb
 from moorage.core.model.instructions import (
     Bind,
+    BindVolume,
     CallExtender,
     Evict,
     FetchPod,
     Placement,
+    PrepareVolumes,
     Record,
     RecordType,
     SetCondition,
 )
+from moorage.core.model.storage import ClaimRef
 from moorage.runtime.loop import SchedulingLoop
 from tests.kit.fakes import (
     FakeBinder,
@@ -28,6 +40,7 @@ from tests.kit.fakes import (
     FakeReader,
     FakeRecorder,
     FakeStatus,
+    FakeVolumes,
     plain_pod,
     pod_ref,
 )
@@ -42,12 +55,13 @@ class Rig:
     def __init__(self, **options):
         self.engine, self.clock, self.meter = FakeEngine(), FakeClock(), FakeMeter()
         self.binder, self.status, self.recorder = FakeBinder(), FakeStatus(), FakeRecorder()
-        self.reader, self.evictor = FakeReader(), FakeEvictor()
+        self.reader, self.evictor, self.volumes = FakeReader(), FakeEvictor(), FakeVolumes()
         self.allowed = True
         self.loop = SchedulingLoop(
             self.engine,
             binder=self.binder,
             evictor=self.evictor,
+            volumes=self.volumes,
             status=self.status,
             recorder=self.recorder,
             reader=self.reader,
@@ -139,6 +153,23 @@ async def test_without_extenders_a_question_is_answered_all_the_same():
     (event,) = rig.engine.handled
     assert isinstance(event, ExtenderAnswered)
     assert isinstance(event.answer, NoAnswer)
+
+
+async def test_what_came_of_a_preparation_returns_as_an_event():
+    rig = Rig()
+    order = PrepareVolumes(ONE.ref, 7, (BindVolume("v", "1", ClaimRef("default", "c", "uid-c")),))
+    rig.engine.script.append([order])
+    async with rig.running():
+        await rig.until(lambda: rig.engine.handled)
+        rig.volumes.failure = BindFailure.CONFLICT
+        rig.engine.script.append([order])
+        rig.loop.wake()
+        await rig.until(lambda: len(rig.engine.handled) == 2)
+    assert rig.volumes.orders == [order, order]
+    assert rig.engine.handled == [
+        VolumesPrepared(ONE.ref, 7, ("0",)),
+        VolumesNotPrepared(ONE.ref, 7, BindFailure.CONFLICT, "no"),
+    ]
 
 
 async def test_decisions_go_on_while_a_bind_waits():

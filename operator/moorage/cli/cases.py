@@ -153,7 +153,9 @@ class _Run:
         if not self._case.commit:
             return result
         if decision.chosen is not None:
-            self._place(pod, decision.chosen)
+            refused = self._place(pod, decision.chosen)
+            if refused is not None:
+                result |= {"chosen": None, "reserve": _show_rejection(refused)}
         elif preempt != NONE and decision.preemption is not None:
             self._preempt(pod, decision.preemption.node, decision.preemption.victims, evict=preempt == EVICT)
             if preempt == EVICT:
@@ -171,12 +173,18 @@ class _Run:
         objects = Objects(self._cluster.raw_pods, self._cluster.raw_nodes)
         return consult(self._engine.explanation(pod), self._extenders, objects)
 
-    def _place(self, pod: Pod, node_name: str) -> None:
+    def _place(self, pod: Pod, node_name: str) -> Rejection | None:
+        bound = replace(
+            pod, node_name=node_name, nominated_node="", started=self._case.now + self._placed + 1
+        )
+        refused = self._engine.reserve(bound)
+        if refused is not None:
+            return refused
         self._placed += 1
-        bound = replace(pod, node_name=node_name, nominated_node="", started=self._case.now + self._placed)
         self._engine.handle(PodBound(bound), self._case.now)
         self._bound[bound.key] = bound
         del self._pending[pod.uid]
+        return None
 
     def _preempt(self, pod: Pod, node_name: str, victims: Sequence[str], *, evict: bool) -> None:
         """What follows a preemption: the node is promised to the pod, and the victims are going or gone."""

@@ -10,12 +10,14 @@ from typing import Any
 from moorage.adapters.kube.convert import Converter
 from moorage.adapters.kube.defaults import PriorityClasses, complete_node, complete_pod, expand, with_identity
 from moorage.adapters.kube.kinds import Kind, Role, look_up
+from moorage.adapters.kube.storage_defaults import complete_storage
 from moorage.adapters.kube.validate import Problem, check, check_type
 from moorage.core.engine import Engine, EngineConfig
 from moorage.core.model.budget import DisruptionBudget
-from moorage.core.model.events import BudgetApplied, NodeApplied, PodBound, PodPending
+from moorage.core.model.events import BudgetApplied, NodeApplied, PodBound, PodPending, StorageApplied
 from moorage.core.model.node import Node
 from moorage.core.model.pod import Pod
+from moorage.core.model.storage import StorageObject
 
 _POD = Kind("Pod", namespaced=True, role=Role.USED)
 
@@ -50,6 +52,7 @@ class Cluster:
     asked: list[Pod] = field(default_factory=list)
     waiting: list[Pod] = field(default_factory=list)
     budgets: list[DisruptionBudget] = field(default_factory=list)
+    storage: list[StorageObject] = field(default_factory=list)
     abrupt: set[str] = field(default_factory=set)
     raw_pods: dict[str, Mapping[str, Any]] = field(default_factory=dict)  # by UID, complete
     raw_nodes: dict[str, Mapping[str, Any]] = field(default_factory=dict)  # by name
@@ -62,6 +65,8 @@ class Cluster:
             engine.handle(NodeApplied(node), now)
         for budget in self.budgets:
             engine.handle(BudgetApplied(budget), now)
+        for obj in complete_storage(self.storage):
+            engine.handle(StorageApplied(obj), now)
         for pod in self.bound:
             engine.handle(PodBound(pod), now)
         for pod in (*self.waiting, *self.asked):
@@ -151,9 +156,14 @@ class Intake:
                     result.raw_nodes[node.name] = obj
                 case DisruptionBudget() as budget:
                     result.budgets.append(budget)
-                case Pod() as pod if not pod.finished:
-                    _sort_pod(pod, item, result, now)
-                    result.raw_pods[pod.uid] = obj
+                case Pod() as pod:
+                    if not pod.finished:
+                        _sort_pod(pod, item, result, now)
+                        result.raw_pods[pod.uid] = obj
+                case None:
+                    pass
+                case storage:
+                    result.storage.append(storage)
         result.nodes.sort(key=lambda node: node.name)
         result.bound.sort(key=lambda pod: (pod.namespace, pod.name))
         return result

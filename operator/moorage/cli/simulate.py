@@ -129,6 +129,7 @@ def run(
         tried.append((pod, _brief(decision) if brief else decision))
         if decision.chosen is not None:
             placed = replace(pod, node_name=decision.chosen, nominated_node="", started=now)
+            engine.reserve(placed)
             engine.handle(PodBound(placed), now)
             bound.append(placed)
         elif decision.clears_nomination and pod.nominated_node:

@@ -9,6 +9,7 @@ import numpy as np
 
 from moorage.core.cache.assumptions import Assumptions
 from moorage.core.cache.cache import Cache
+from moorage.core.cache.storage_changes import released
 from moorage.core.cache.transaction import Transaction
 from moorage.core.cycle.consultation import Asking, ExtenderError
 from moorage.core.cycle.reservation import Waiting, permit, refusal_text, reserve, timed_out, unreserve
@@ -17,6 +18,7 @@ from moorage.core.framework.answers import PluginError
 from moorage.core.framework.runner import Runner
 from moorage.core.model.cluster_event import Action, ClusterEvent, Resource
 from moorage.core.model.decision import Rejection
+from moorage.core.model.events import BindFailure, VolumesNotPrepared
 from moorage.core.model.extender import Answer
 from moorage.core.model.instructions import (
     Attempted,
@@ -31,6 +33,7 @@ from moorage.core.model.instructions import (
     SetCondition,
 )
 from moorage.core.model.pod import Pod
+from moorage.core.preparations import Preparations, failure_text
 from moorage.core.queue.nominator import Nominator
 from moorage.core.queue.preemptions import Preemptions
 from moorage.core.queue.scheduling_queue import QueuedPod, SchedulingQueue
@@ -38,7 +41,7 @@ from moorage.core.suspension import Suspended
 
 
 class Attempts:
-    """Runs cycles, keeps the pods that wait on Permit, and writes down what each attempt came to."""
+    """Runs cycles, keeps the pods that wait on Permit or PreBind, and writes down what each attempt came to."""
 
     def __init__(
         self,
@@ -63,6 +66,7 @@ class Attempts:
         self._placed_since_permit = False
         self._suspended: Suspended | None = None
         self._ticket = 0
+        self.preparations = Preparations(cache, runner_of, self)
 
     # -- an attempt ------------------------------------------------------------------------------
 
@@ -171,10 +175,10 @@ class Attempts:
             try:
                 leave = reserve(runner, pod) or permit(runner, pod, now)
             except PluginError:
-                self._unreserve(pod)
+                self._unreserve(pod, now)
                 raise
             if isinstance(leave, Rejection):
-                self._unreserve(pod)
+                self._unreserve(pod, now)
                 transaction.rollback()
                 return self._rejected(queued, leave, now)
             transaction.commit()
@@ -187,7 +191,7 @@ class Attempts:
         if leave is not None:
             self._waiting[pod.uid] = leave
             return [attempted]
-        return [self._bind((pod,), now), attempted]
+        return [*self.preparations.begin(pod, now), attempted]
 
     def _bind(self, pods: Sequence[Pod], now: float) -> Bind:
         for pod in pods:
@@ -221,7 +225,7 @@ class Attempts:
                 continue
             del self._waiting[uid]
             if answer is None and not error:
-                instructions.append(self._bind((pod,), now))
+                instructions += self.preparations.begin(pod, now)
                 continue
             # Back into the queue first: the room it gives up is no news to the pod itself.
             if queued is not None and answer is not None:
@@ -238,26 +242,56 @@ class Attempts:
 
     def next_deadline(self) -> float | None:
         """When the first waiting pod has waited too long; None if none waits."""
-        return min((waiting.deadline for waiting in self._waiting.values()), default=None)
+        first = min((waiting.deadline for waiting in self._waiting.values()), default=None)
+        times = (first, self.preparations.next_deadline())
+        return min((time for time in times if time is not None), default=None)
+
+    # -- waiting on PreBind ----------------------------------------------------------------------
+
+    def bind_now(self, pod: Pod, now: float) -> list[Instruction]:
+        """All that the pod needed on its node is ready."""
+        return [self._bind((pod,), now)]
+
+    def give_back(self, pod: Pod, error: VolumesNotPrepared | str, now: float) -> list[Instruction]:
+        """What the pod needed could not be had: it gives its place up and is tried again."""
+        instructions: list[Instruction] = []
+        queued = self._queue.get(pod.uid)
+        if queued is not None and _not_leading(error):
+            self._queue.retry_now(pod.uid, now)
+        elif queued is not None:
+            retry_after = 0.0 if isinstance(error, str) else error.retry_after
+            instructions += self.failed_with_error(queued, failure_text(error), now, retry_after)
+        self.undo(pod, now)
+        return instructions
 
     def undo(self, pod: Pod, now: float) -> None:
         """Give a placed pod's room back and tell those who wait for room."""
-        self._unreserve(pod)
+        self._unreserve(pod, now)
         if self._cache.forget(pod.uid) is not None:
             self._queue.wake(ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, pod, None), now, but=pod.uid)
 
-    def release(self, uid: str) -> bool:
+    def release(self, uid: str, now: float) -> bool:
         """The placement is over without a binding of ours: what was reserved is free.  False if there was none."""
         waiting = self._waiting.pop(uid, None)
+        preparing = self.preparations.end(uid)
         assumption = self._assumptions.end(uid)
-        pod = waiting.pod if waiting is not None else assumption.pod if assumption is not None else None
-        if pod is None:
+        if waiting is not None:
+            pod = waiting.pod
+        elif preparing is not None:
+            pod = preparing
+        elif assumption is not None:
+            pod = assumption.pod
+        else:
             return False
-        self._unreserve(pod)
+        self._unreserve(pod, now)
         return True
 
-    def _unreserve(self, pod: Pod) -> None:
+    def _unreserve(self, pod: Pod, now: float) -> None:
+        reservation = self._cache.snapshot.storage.reservations.get(pod.uid)
         self._faults += unreserve(self._runner_of(pod), pod)
+        if reservation is not None:
+            for change in released(reservation):
+                self._queue.wake(change, now, but=pod.uid)
 
     def drain_faults(self) -> list[Fault]:
         """What plugins have raised where no attempt could fail for it, since the last call."""
@@ -331,6 +365,10 @@ class Attempts:
             plugins,
             message,
         )
+
+
+def _not_leading(error: VolumesNotPrepared | str) -> bool:
+    return isinstance(error, VolumesNotPrepared) and error.failure is BindFailure.NOT_LEADER
 
 
 def _tell(pod: Pod, reason: str, message: str, nomination: str | None = None) -> list[Instruction]:

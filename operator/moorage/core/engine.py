@@ -18,12 +18,14 @@ from moorage.core.cache.assumptions import Assumptions
 from moorage.core.cache.cache import Cache
 from moorage.core.cache.node_changes import guard_ready, node_event
 from moorage.core.cache.pod_changes import assigned_event, pending_event
+from moorage.core.cache.storage_changes import storage_event
 from moorage.core.cycle.consultation import Asking, ExtenderError
+from moorage.core.cycle.reservation import reserve, unreserve
 from moorage.core.cycle.scheduling_cycle import explain, explain_pod
 from moorage.core.framework.answers import PluginError
 from moorage.core.framework.runner import Runner
 from moorage.core.model.cluster_event import Action, ClusterEvent, Resource, WakesOn
-from moorage.core.model.decision import Decision
+from moorage.core.model.decision import Decision, Rejection
 from moorage.core.model.events import (
     BindFailed,
     BindFailure,
@@ -42,9 +44,14 @@ from moorage.core.model.events import (
     PodLeftPending,
     PodPending,
     Reconfigured,
+    StorageApplied,
+    StorageGone,
+    VolumesNotPrepared,
+    VolumesPrepared,
 )
 from moorage.core.model.instructions import FetchPod, Instruction, Placement, Record, RecordType
 from moorage.core.model.pod import Pod
+from moorage.core.model.storage import StorageObject
 from moorage.core.profile import DEFAULT_SCHEDULER_NAME, Profile, default_profile
 from moorage.core.queue.nominator import Nominator
 from moorage.core.queue.preemptions import Preemptions
@@ -116,6 +123,10 @@ class Engine:
             EvictionFinished: self._eviction_finished,
             ExtenderAnswered: self._extender_answered,
             Reconfigured: self._reconfigured,
+            StorageApplied: self._storage_applied,
+            StorageGone: self._storage_gone,
+            VolumesPrepared: self._volumes_prepared,
+            VolumesNotPrepared: self._volumes_not_prepared,
         }
 
     # -- the three verbs -------------------------------------------------------------------------
@@ -130,6 +141,7 @@ class Engine:
         instructions = self.flush()
         instructions += [FetchPod(ref) for ref in self.assumptions.due(now)]
         instructions += self._attempts.revisit_waiting(now)
+        instructions += self._attempts.preparations.overdue(now)
         if self._attempts.suspended:
             instructions += self._attempts.resume(now)
         elif (queued := self.queue.pop(now)) is not None:
@@ -161,6 +173,17 @@ class Engine:
             return (yield from explain(runner, pod, look, runner.concerned(pod)))
         except (PluginError, ExtenderError) as error:
             return Decision(pod.ref, error=str(error))
+
+    def reserve(self, pod: Pod) -> Rejection | None:
+        """Promise a pod what it is to get on ``pod.node_name``, as a cycle would that places it there.
+
+        For front doors that place pods without binding them; raises PluginError.
+        """
+        runner = self._runner_of(pod)
+        rejection = reserve(runner, pod)
+        if rejection is not None:
+            unreserve(runner, pod)
+        return rejection
 
     # -- for the runtime -------------------------------------------------------------------------
 
@@ -203,13 +226,14 @@ class Engine:
         return None
 
     def stats(self) -> dict[str, int]:
-        """Counts for metrics: ``pending_<place>``, ``nodes``, ``pods``, ``assumed``, ``nominated``."""
+        """Counts for metrics: ``pending_<place>``, ``nodes``, ``pods``, ``assumed``, ``preparing``, ``nominated``."""
         counts = {f"pending_{place.value}": number for place, number in self.queue.counts().items()}
         return {
             **counts,
             "nodes": self.snapshot.node_count,
             "pods": len(self.cache),
             "assumed": len(self.assumptions),
+            "preparing": len(self._attempts.preparations),
             "nominated": len(self.nominator),
         }
 
@@ -224,11 +248,13 @@ class Engine:
         change = node_event(before, node)
         if change is not None:
             self._wake(change, now)
+            self._outbox += self._attempts.preparations.node_changed(node.name, now)
 
     def _node_gone(self, event: NodeGone, now: float) -> None:
         before = self.cache.remove_node(event.name)
         if before is not None:
             self._wake(ClusterEvent(Resource.NODE, Action.DELETE, before, None), now)
+            self._outbox += self._attempts.preparations.node_changed(event.name, now)
 
     # -- pending pods ----------------------------------------------------------------------------
 
@@ -307,7 +333,7 @@ class Engine:
         state = self.cache.state(pod.uid)
         if state is not None and state.node_name == pod.node_name:
             self.assumptions.end(pod.uid)  # what was reserved there is in use now
-        self._attempts.release(pod.uid)
+        self._attempts.release(pod.uid, now)
         self.queue.remove(pod.uid)
         self.nominator.withdraw(pod.uid, placed_on=pod.node_name)
         self.preemptions.abandon(pod.uid)
@@ -328,7 +354,7 @@ class Engine:
 
     def _release_room(self, uid: str, now: float) -> None:
         """The pod takes nothing any more, and is not to be scheduled either."""
-        self._attempts.release(uid)
+        self._attempts.release(uid, now)
         self.queue.remove(uid)
         self.nominator.withdraw(uid)
         self.preemptions.seen_going(uid)
@@ -443,6 +469,30 @@ class Engine:
                 self.queue.ungate(uid, now)
         if changed:
             self.queue.wake_all(changed, now)
+
+    # -- storage ---------------------------------------------------------------------------------
+
+    def _storage_applied(self, event: StorageApplied, now: float) -> None:
+        before = self.cache.apply_storage(event.obj)
+        self._storage_changed(event.obj, storage_event(before, event.obj), now)
+
+    def _storage_gone(self, event: StorageGone, now: float) -> None:
+        before = self.cache.remove_storage(event.kind, event.key)
+        if before is not None:
+            self._storage_changed(before, storage_event(before, None), now)
+
+    def _storage_changed(self, obj: StorageObject, change: ClusterEvent | None, now: float) -> None:
+        if change is not None:
+            self._wake(change, now)
+        concerned = self.snapshot.storage.concerned_pods(obj)
+        if concerned:
+            self._outbox += self._attempts.preparations.look_again(sorted(concerned), now)
+
+    def _volumes_prepared(self, event: VolumesPrepared, now: float) -> None:
+        self._outbox += self._attempts.preparations.prepared(event, now)
+
+    def _volumes_not_prepared(self, event: VolumesNotPrepared, now: float) -> None:
+        self._outbox += self._attempts.preparations.not_prepared(event, now)
 
     # -- look-ups --------------------------------------------------------------------------------
 

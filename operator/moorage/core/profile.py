@@ -10,6 +10,7 @@ from moorage.core.framework.interface import (
     FilterPlugin,
     PermitPlugin,
     Plugin,
+    PreBindPlugin,
     PreEnqueuePlugin,
     QueueSortPlugin,
     ReservePlugin,
@@ -27,10 +28,14 @@ from moorage.core.plugins.node_ports import NodePorts
 from moorage.core.plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
 from moorage.core.plugins.node_resources_fit import NodeResourcesFit
 from moorage.core.plugins.node_unschedulable import NodeUnschedulable
+from moorage.core.plugins.node_volume_limits import NodeVolumeLimits
 from moorage.core.plugins.priority_sort import PrioritySort
 from moorage.core.plugins.scheduling_gates import SchedulingGates
 from moorage.core.plugins.supported_features import SupportedFeatures
 from moorage.core.plugins.taint_toleration import TaintToleration
+from moorage.core.plugins.volume_binding import VolumeBinding
+from moorage.core.plugins.volume_restrictions import VolumeRestrictions
+from moorage.core.plugins.volume_zone import VolumeZone
 
 DEFAULT_SCHEDULER_NAME = "moorage"
 
@@ -45,6 +50,10 @@ REGISTRY: Mapping[str, Callable[[], Plugin]] = {
     "NodeAffinity": NodeAffinity,
     "NodePorts": NodePorts,
     "NodeResourcesFit": NodeResourcesFit,
+    "VolumeRestrictions": VolumeRestrictions,
+    "NodeVolumeLimits": NodeVolumeLimits,
+    "VolumeBinding": VolumeBinding,
+    "VolumeZone": VolumeZone,
     "DefaultPreemption": DefaultPreemption,
     "NodeResourcesBalancedAllocation": NodeResourcesBalancedAllocation,
     "ImageLocality": ImageLocality,
@@ -66,6 +75,7 @@ PARTS: Mapping[Point, type] = {
     Point.SCORE: ScorePlugin,
     Point.RESERVE: ReservePlugin,
     Point.PERMIT: PermitPlugin,
+    Point.PRE_BIND: PreBindPlugin,
     Point.BIND: BindPlugin,
 }
 

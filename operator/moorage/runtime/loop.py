@@ -12,7 +12,8 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
+from typing import Any
 
 from moorage.core.model.events import Event, ExtenderAnswered, PodFetched
 from moorage.core.model.extender import Answer, NoAnswer
@@ -24,6 +25,7 @@ from moorage.core.model.instructions import (
     Fault,
     FetchPod,
     Instruction,
+    PrepareVolumes,
     Record,
     SetCondition,
 )
@@ -40,6 +42,7 @@ from moorage.runtime.ports import (
     PodReadError,
     Recorder,
     StatusWriter,
+    VolumeWriter,
 )
 
 logger = logging.getLogger(__name__)
@@ -62,6 +65,7 @@ class SchedulingLoop:
         *,
         binder: Binder,
         evictor: Evictor,
+        volumes: VolumeWriter,
         status: StatusWriter,
         recorder: Recorder,
         reader: PodReader,
@@ -75,6 +79,7 @@ class SchedulingLoop:
     ) -> None:
         self._engine = engine
         self._evictor = evictor
+        self._volumes = volumes
         self._status = status
         self._recorder = recorder
         self._reader = reader
@@ -84,7 +89,6 @@ class SchedulingLoop:
         self._turn_budget = turn_budget
         self._grace = grace
         self._extenders = extenders
-        self._calls: set[asyncio.Task[None]] = set()
         self.binding = BindingCycle(
             binder=binder,
             status=status,
@@ -97,7 +101,7 @@ class SchedulingLoop:
         self._taken = 0  # events handled since the start
         self._barrier: int | None = None  # events to be handled before the first step; None: not allowed to
         self._work = asyncio.Event()
-        self._evictions: set[asyncio.Task[None]] = set()
+        self._writes: set[asyncio.Task[None]] = set()
         self._reads: dict[PodRef, asyncio.Task[None]] = {}
         self._read_slots = asyncio.Semaphore(_READS_AT_ONCE)
         self._stopping = False
@@ -137,7 +141,7 @@ class SchedulingLoop:
                         await self._rest()
                 await self.binding.drain(self._grace)
                 self._conclude()
-                for task in (*self._reads.values(), *self._evictions, *self._calls):
+                for task in (*self._reads.values(), *self._writes):
                     task.cancel()
         except BaseExceptionGroup as group:
             # Only one task can be the first to fail; what its end tore down is no news.
@@ -203,13 +207,11 @@ class SchedulingLoop:
                 case FetchPod():
                     self._fetch(instruction.ref, tasks)
                 case Evict():
-                    eviction = tasks.create_task(self._evict(instruction), name="evicting")
-                    self._evictions.add(eviction)
-                    eviction.add_done_callback(self._evictions.discard)
+                    self._start(self._evict(instruction), "evicting", tasks)
+                case PrepareVolumes():
+                    self._start(self._prepare(instruction), "preparing volumes", tasks)
                 case CallExtender():
-                    call = tasks.create_task(self._call(instruction), name="calling an extender")
-                    self._calls.add(call)
-                    call.add_done_callback(self._calls.discard)
+                    self._start(self._call(instruction), "calling an extender", tasks)
                 case Fault():
                     logger.error("A plugin is at fault: %s", instruction.message)
                 case Attempted():
@@ -252,6 +254,15 @@ class SchedulingLoop:
             else:
                 self.submit(PodFetched(ref, pod))
                 return
+
+    def _start(self, work: Coroutine[Any, Any, None], name: str, tasks: asyncio.TaskGroup) -> None:
+        """Begin to write; what is still being written when the loop ends is given up."""
+        task = tasks.create_task(work, name=name)
+        self._writes.add(task)
+        task.add_done_callback(self._writes.discard)
+
+    async def _prepare(self, order: PrepareVolumes) -> None:
+        self.submit(await self._volumes.prepare(order))
 
     async def _evict(self, eviction: Evict) -> None:
         self.submit(await self._evictor.evict(eviction))

@@ -9,9 +9,23 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
-from moorage.core.model.events import BindFailed, BindSucceeded, Event, EvictionFinished
+from moorage.core.model.events import (
+    BindFailed,
+    BindSucceeded,
+    Event,
+    EvictionFinished,
+    VolumesNotPrepared,
+    VolumesPrepared,
+)
 from moorage.core.model.extender import Answer, Question
-from moorage.core.model.instructions import Evict, Instruction, Placement, Record, SetCondition
+from moorage.core.model.instructions import (
+    Evict,
+    Instruction,
+    Placement,
+    PrepareVolumes,
+    Record,
+    SetCondition,
+)
 from moorage.core.model.pod import Pod, PodRef
 
 
@@ -92,6 +106,17 @@ class ExtenderCaller(Protocol):
         """What the extender says, within its timeout.
 
         Never raises for anything the extender can do; what went wrong is in the answer.
+        """
+        ...
+
+
+class VolumeWriter(Protocol):
+    """Writes what a placed pod needs of storage before it is bound."""
+
+    async def prepare(self, order: PrepareVolumes) -> VolumesPrepared | VolumesNotPrepared:
+        """Carry the steps out in order, and stop at the first that cannot be.
+
+        Right before each write the lease is checked.  Never raises for anything the API server can do.
         """
         ...
 

@@ -7,11 +7,22 @@ import pytest
 
 from moorage.adapters.kube.cluster_state import ClusterState
 from moorage.adapters.kube.convert import Converter
-from moorage.adapters.kube.watch import Pace
-from moorage.core.model.events import Event, NodeApplied, NodeGone, PodBound, PodGone
+from moorage.adapters.kube.errors import KubeError
+from moorage.adapters.kube.watch import Pace, Reflector
+from moorage.core.model.events import (
+    Event,
+    NodeApplied,
+    NodeGone,
+    PodBound,
+    PodGone,
+    StorageApplied,
+    StorageGone,
+)
 from moorage.core.model.pod import PodRef
-from tests.kit.fake_api import FakeApi
+from moorage.core.model.storage import PersistentVolumeClaim, StorageClass, StorageKind
+from tests.kit.fake_api import Answer, FakeApi
 
+CLAIMS, CLASSES = "/api/v1/persistentvolumeclaims", "/apis/storage.k8s.io/v1/storageclasses"
 NODES, PODS = "/api/v1/nodes", "/api/v1/pods"
 
 
@@ -101,6 +112,44 @@ async def test_a_refresh_returns_when_all_is_submitted(api):
             api.bookmark()
         await refresh
         assert any(isinstance(e, NodeApplied) and e.node.name == "late" for e in rig.events)
+
+
+async def test_all_streams_are_refreshed_at_once(api, monkeypatch):
+    rig = Rig(api)
+    begun = []
+
+    async def refresh(reflector):
+        begun.append(reflector)
+        await rig.until(lambda: len(begun) == len(rig.state.reflectors))
+
+    monkeypatch.setattr(Reflector, "refresh", refresh)
+    await rig.state.refresh()
+
+
+async def test_a_refresh_that_fails_says_why(api):
+    rig = Rig(api)
+    async with rig.running():
+        await rig.synced.wait()
+        api.on("GET", NODES, Answer(403, message="no such right"), times=None)
+        with pytest.raises(KubeError, match="no such right"):
+            await rig.state.refresh()
+
+
+async def test_storage_comes_and_goes(api):
+    api.put(CLASSES, {"metadata": {"name": "fast"}, "provisioner": "disk.test"})
+    api.put(CLAIMS, {"metadata": {"name": "c", "namespace": "space", "uid": "u"}, "spec": {}})
+    rig = Rig(api)
+    async with rig.running():
+        await rig.synced.wait()
+        shown = {e.obj.key: type(e.obj) for e in rig.events if isinstance(e, StorageApplied)}
+        assert shown == {"fast": StorageClass, "space/c": PersistentVolumeClaim}
+        rig.events.clear()
+        api.remove(CLAIMS, "c", "space")
+        await rig.until(lambda: rig.events)
+        assert rig.events == [StorageGone(StorageKind.CLAIM, "space/c")]
+        api.put(CLASSES, {"metadata": {"name": "bad"}, "provisioner": 7})
+        await rig.until(lambda: rig.malformed)
+        assert rig.malformed == ["storageclasses"]
 
 
 async def test_a_reflector_that_has_stopped_without_knowing_is_noticed(api, monkeypatch):

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from moorage.adapters.kube.convert import Converter, MalformedObject
 from moorage.core.model.budget import DisruptionBudget
 from moorage.core.model.pod import HostPort, OwnerRef
+from moorage.core.model.pod_volumes import ClaimUse
 from moorage.core.model.resources import Requests
 from moorage.core.model.selector import (
     LabelSelector,
@@ -206,12 +207,6 @@ def test_images():
             {"topologySpreadConstraints": [{"whenUnsatisfiable": "DoNotSchedule"}]},
             "a topology spread constraint with DoNotSchedule",
         ),
-        ({"volumes": [{"persistentVolumeClaim": {"claimName": "c"}}]}, "a PersistentVolumeClaim volume"),
-        ({"volumes": [{"ephemeral": {}}]}, "a generic ephemeral volume"),
-        ({"volumes": [{"gcePersistentDisk": {"pdName": "d"}}]}, "a GCE persistent disk"),
-        ({"volumes": [{"awsElasticBlockStore": {"volumeID": "d"}}]}, "an AWS EBS volume"),
-        ({"volumes": [{"iscsi": {"iqn": "d"}}]}, "an iSCSI volume"),
-        ({"volumes": [{"rbd": {"image": "d"}}]}, "an RBD volume"),
         ({"resourceClaims": [{"name": "c"}]}, "resource claims"),
         ({"schedulingGroup": {"podGroupName": "g"}}, "a pod group"),
         ({"workloadRef": {"name": "g"}}, "a pod group"),
@@ -224,9 +219,19 @@ def test_what_this_version_cannot_honour(fields, phrase):
     assert spec.invalid == ()
 
 
-def test_several_claims_are_named_once():
-    volumes = [{"name": str(i), "persistentVolumeClaim": {"claimName": f"c{i}"}} for i in range(3)]
-    assert read_pod(volumes=volumes).spec.unsupported == ("a PersistentVolumeClaim volume",)
+def test_volumes_are_the_pod_s_and_its_template_s_not():
+    converter = Converter()
+    pods = [
+        converter.pod(
+            make_pod(f"p{i}", volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": f"c{i}"}}])
+        )
+        for i in range(2)
+    ]
+    assert pods[0].spec is pods[1].spec
+    assert [pod.volumes.claims for pod in pods] == [(ClaimUse("c0"),), (ClaimUse("c1"),)]
+    assert read_pod(volumes=[{"persistentVolumeClaim": {"claimName": 1}}]).spec.invalid == (
+        "spec.volumes[0].persistentVolumeClaim.claimName: must be a string, not a number (1)",
+    )
 
 
 def test_harmless_volumes_and_empty_lists_are_no_obstacle():
@@ -312,7 +317,7 @@ def test_pods_of_one_template_share_their_spec():
         {"affinity": {"nodeAffinity": {PREFERRED: [{"weight": 1, "preference": {}}]}}},
         {"containers": [make_container(requests={"cpu": "2"})]}, {"containers": [make_container(image="other")]},
         {"containers": [make_container(ports=ports(1, hostPort=1))]}, {"initContainers": [make_container("i")]},
-        {"volumes": [{"persistentVolumeClaim": {}}]}, {"volumes": [{"image": {"reference": "x"}}]},
+        {"volumes": [{"image": {"reference": "x"}}]},
         {"hostNetwork": True}, {"hostNetwork": True, "hostUsers": False}, {"resourceClaims": [{"name": "x"}]},
         {"schedulingGroup": {}}, {"topologySpreadConstraints": [{}]},
     ],

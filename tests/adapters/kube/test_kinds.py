@@ -14,6 +14,11 @@ from moorage.adapters.kube.kinds import Kind, Role, list_of, look_up
         ("scheduling.k8s.io/v1", "PriorityClass", False),
         ("scheduling.k8s.io/v1beta1", "PriorityClass", False),  # an older version is read like the newest
         ("policy/v1beta1", "PodDisruptionBudget", True),
+        ("v1", "PersistentVolume", False),
+        ("v1", "PersistentVolumeClaim", True),
+        ("storage.k8s.io/v1", "StorageClass", False),
+        ("storage.k8s.io/v1beta1", "CSIStorageCapacity", True),
+        ("storage.k8s.io/v1", "VolumeAttachment", False),
     ],
 )
 def test_kinds_that_are_used(api_version, kind, namespaced):
@@ -24,9 +29,9 @@ def test_kinds_that_are_used(api_version, kind, namespaced):
     ("api_version", "kind", "namespaced"),
     [
         ("v1", "ConfigMap", True),
-        ("v1", "PersistentVolume", False),
+        ("v1", "ServiceAccount", True),
         ("apps/v1", "Deployment", True),
-        ("storage.k8s.io/v1", "StorageClass", False),
+        ("storage.k8s.io/v1", "VolumeAttributesClass", False),
         ("resource.k8s.io/v1", "ResourceClaim", True),
     ],
 )

@@ -147,6 +147,7 @@ def test_the_record_of_a_pod_that_fits():
         "NodeResourcesFit": 93,
         "NodeResourcesBalancedAllocation": 72,
         "ImageLocality": 0,
+        "VolumeBinding": 0,
         "total": 465,
     }
     assert decision.message == ""

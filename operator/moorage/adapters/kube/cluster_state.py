@@ -1,15 +1,18 @@
-"""The reflectors that feed the engine: nodes, the pods that are on them, and what guards those pods."""
+"""The reflectors that feed the engine: nodes, the pods that are on them, what guards those, and storage."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
 from moorage.adapters.kube.client import KubeClient
-from moorage.adapters.kube.convert import Converter
+from moorage.adapters.kube.convert import Converter, MalformedObject
 from moorage.adapters.kube.errors import KubeError
+from moorage.adapters.kube.fields import Reader
 from moorage.adapters.kube.raw_objects import RawObjects
+from moorage.adapters.kube.storage_convert import STORAGE_RESOURCES, StorageResource
 from moorage.adapters.kube.watch import Pace, Reflector, Target, Trouble
 from moorage.core.model.events import (
     BudgetApplied,
@@ -19,6 +22,8 @@ from moorage.core.model.events import (
     NodeGone,
     PodBound,
     PodGone,
+    StorageApplied,
+    StorageGone,
 )
 from moorage.core.model.pod import PodRef
 
@@ -77,6 +82,25 @@ class ClusterState:
                 lambda key: submit(BudgetGone(*key)),
             )
 
+        for storage in STORAGE_RESOURCES:
+            self._follow_storage(storage)
+
+    def _follow_storage(self, storage: StorageResource) -> None:
+        kind = storage.kind
+
+        def apply(obj: dict[str, Any]) -> str:
+            reader = Reader()
+            read = storage.read(obj, reader)
+            if reader.problems:
+                raise MalformedObject(*reader.problems[0])
+            self._submit(StorageApplied(read))
+            return read.key
+
+        def delete(key: str) -> None:
+            self._submit(StorageGone(kind, key))
+
+        self._follow(storage.resource, Target(storage.path), apply, delete)
+
     def _follow(
         self, resource: str, target: Target, apply: Callable[[dict[str, Any]], T], delete: Callable[[T], None]
     ) -> None:
@@ -97,9 +121,16 @@ class ClusterState:
         return all(reflector.synced for reflector in self.reflectors.values())
 
     async def refresh(self) -> None:
-        """Return when all that was true at this call is submitted.  Raises ``KubeError``."""
-        for reflector in self.reflectors.values():
-            await reflector.refresh()
+        """Return when all that was true at this call is submitted.  Raises ``KubeError``.
+
+        All at once: each may wait a second for the server to say where it stands.
+        """
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                for reflector in self.reflectors.values():
+                    tasks.create_task(reflector.refresh())
+        except BaseExceptionGroup as group:
+            raise group.exceptions[0] from None
 
     def stuck(self) -> str | None:
         """Which reflector has stopped working without knowing it, None if all is well."""

@@ -19,12 +19,14 @@ import orjson
 from moorage.adapters.kube.fields import INT64, Reader, kind_of
 from moorage.adapters.kube.pod_requests import requests_on_node
 from moorage.adapters.kube.pod_spec import read_pod_spec, relevant_parts
+from moorage.adapters.kube.pod_volumes import read_pod_volumes
 from moorage.adapters.kube.resource_lists import base_units, read_list
 from moorage.adapters.kube.selectors import read_label_selector
 from moorage.adapters.kube.sharing import Recent, Sharing
 from moorage.core.model.budget import DisruptionBudget
 from moorage.core.model.node import Node
 from moorage.core.model.pod import OwnerRef, Pod, PodSpec
+from moorage.core.model.pod_volumes import PodVolumes
 from moorage.core.model.resources import Requests
 from moorage.core.model.taint import Taint
 
@@ -79,6 +81,7 @@ class Converter:
             resource_version=reader.text(metadata.get("resourceVersion"), "metadata.resourceVersion"),
             labels=self._text_map(metadata.get("labels"), "metadata.labels", reader),
             node_name=node_name,
+            volumes=self._volumes(raw_spec.get("volumes"), name, reader),
             created=_seconds(metadata.get("creationTimestamp"), "metadata.creationTimestamp", reader),
             started=None if started is None else _seconds(started, "status.startTime", reader),
             deleting=deleting,
@@ -186,6 +189,10 @@ class Converter:
             except TypeError:  # an unhashable value, or one that is not a string
                 pass
         return reader.text_map(value, path)
+
+    def _volumes(self, value: object, pod_name: str, reader: Reader) -> PodVolumes:
+        volumes = read_pod_volumes(value, pod_name, reader)
+        return self._sharing.value(volumes) if volumes else volumes
 
     def _owner(self, value: object, reader: Reader) -> OwnerRef | None:
         if value is None:

@@ -34,6 +34,13 @@ _USED: Final = {
     "Namespace": ("", ("v1",), False),
     "PriorityClass": ("scheduling.k8s.io", ("v1", "v1beta1", "v1alpha1"), False),
     "PodDisruptionBudget": ("policy", ("v1", "v1beta1"), True),
+    "PersistentVolume": ("", ("v1",), False),
+    "PersistentVolumeClaim": ("", ("v1",), True),
+    "StorageClass": ("storage.k8s.io", ("v1", "v1beta1"), False),
+    "CSINode": ("storage.k8s.io", ("v1", "v1beta1"), False),
+    "CSIDriver": ("storage.k8s.io", ("v1", "v1beta1"), False),
+    "CSIStorageCapacity": ("storage.k8s.io", ("v1", "v1beta1"), True),
+    "VolumeAttachment": ("storage.k8s.io", ("v1", "v1beta1"), False),
 }
 _REFUSED: Final = {"SchedulingPolicy": True, "ClusterSchedulingPolicy": False}
 _OUR_GROUP: Final = "moorage.dev"
@@ -45,8 +52,6 @@ _CORE_IDLE: Final = frozenset(
         "Endpoints",
         "Event",
         "LimitRange",
-        "PersistentVolume",
-        "PersistentVolumeClaim",
         "PodTemplate",
         "ReplicationController",
         "ResourceQuota",

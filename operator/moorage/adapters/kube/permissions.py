@@ -61,6 +61,17 @@ PERMISSIONS: tuple[Permission, ...] = (
         feature="preemption",
     ),
     Permission(
+        "", "persistentvolumes", ("list", "watch", "get", "patch"), "to see volumes, and to give them to claims",
+    ),
+    Permission(
+        "", "persistentvolumeclaims", ("list", "watch", "get", "patch"),
+        "to see which volumes pods use, and to choose nodes for new ones",
+    ),
+    *(
+        Permission("storage.k8s.io", resource, ("list", "watch"), "to know where a pod's volumes can be")
+        for resource in ("storageclasses", "csinodes", "csidrivers", "csistoragecapacities", "volumeattachments")
+    ),
+    Permission(
         "events.k8s.io", "events", ("create", "patch"), "to record Scheduled and FailedScheduling",
         feature="events",
     ),

@@ -16,21 +16,6 @@ from moorage.core.model.taint import Toleration
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 
-#: Volume sources that restrict where a pod can run, and how to name them to a user.
-_BOUND_VOLUMES: Final = {
-    "persistentVolumeClaim": "a PersistentVolumeClaim volume",
-    "ephemeral": "a generic ephemeral volume",
-    "gcePersistentDisk": "a GCE persistent disk",
-    "awsElasticBlockStore": "an AWS EBS volume",
-    "azureDisk": "an Azure disk",
-    "azureFile": "an Azure file share",
-    "cinder": "a Cinder volume",
-    "iscsi": "an iSCSI volume",
-    "portworxVolume": "a Portworx volume",
-    "rbd": "an RBD volume",
-    "vsphereVolume": "a vSphere volume",
-}
-
 
 def read_pod_spec(spec: Mapping[str, Any], reader: Reader, sharing: Sharing | None = None) -> PodSpec:
     """Read a pod's spec; whatever is wrong is in ``reader.problems`` and in the result's ``invalid``.
@@ -97,15 +82,7 @@ def relevant_parts(spec: Mapping[str, Any]) -> list[Any]:
         spec.get("hostUsers"),
         [_container_parts(container) for container in spec.get("containers") or ()],
         [_container_parts(container) for container in spec.get("initContainers") or ()],
-        [
-            sources
-            for volume in spec.get("volumes") or ()
-            if (
-                sources := [
-                    k if k != "image" else volume[k] for k in volume if k == "image" or k in _BOUND_VOLUMES
-                ]
-            )
-        ],
+        [volume["image"] for volume in spec.get("volumes") or () if "image" in volume],
     ]
 
 
@@ -196,12 +173,6 @@ def _unsupported(spec: Mapping[str, Any], affinity: Mapping[str, Any], reader: R
             yield phrase
     if any(not _is_soft(item) for _, item in _spread(spec, reader)):
         yield "a topology spread constraint with DoNotSchedule"
-    seen = set()
-    for _, volume in reader.objects(spec.get("volumes"), "spec.volumes"):
-        for source, phrase in _BOUND_VOLUMES.items():
-            if volume.get(source) is not None and source not in seen:
-                seen.add(source)
-                yield phrase
     if reader.sequence(spec.get("resourceClaims"), "spec.resourceClaims"):
         yield "resource claims"
     if spec.get("schedulingGroup") is not None or spec.get("workloadRef") is not None:

@@ -15,10 +15,12 @@ from moorage.adapters.kube.convert import Converter
 from moorage.adapters.kube.fields import Reader, kind_of
 from moorage.adapters.kube.resource_lists import is_label_value, is_qualified_name, is_subdomain
 from moorage.adapters.kube.selectors import read_label_selector
+from moorage.adapters.kube.storage_convert import read_storage
 from moorage.adapters.kube.validate_pod import check_pod
 from moorage.core.model.budget import DisruptionBudget
 from moorage.core.model.node import Node
 from moorage.core.model.pod import Pod
+from moorage.core.model.storage import StorageObject
 
 Obj = Mapping[str, Any]
 
@@ -56,7 +58,7 @@ class Checked:
 
     wrong: list[tuple[str, str]]
     odd: list[tuple[str, str]] = default(default_factory=list)
-    value: Pod | Node | DisruptionBudget | None = None
+    value: Pod | Node | DisruptionBudget | StorageObject | None = None
 
 
 def check(obj: Obj, kind: str, converter: Converter) -> Checked:
@@ -80,6 +82,8 @@ def check(obj: Obj, kind: str, converter: Converter) -> Checked:
     elif kind == "PodDisruptionBudget":
         _check_budget(obj, reader)
         found.value = converter.budget(obj)
+    else:
+        found.value = read_storage(kind, obj, reader)
     return found
 
 

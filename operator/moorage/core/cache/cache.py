@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 
 from moorage.core.model.node import Node
 from moorage.core.model.pod import Pod
+from moorage.core.model.storage import StorageKind, StorageObject
 from moorage.core.snapshot.snapshot import Snapshot
 
 
@@ -90,6 +91,16 @@ class Cache:
             self._stamps.pop(name, None)
         return before
 
+    # -- storage ---------------------------------------------------------------------------------
+
+    def apply_storage(self, obj: StorageObject) -> StorageObject | None:
+        """Add or replace a storage object; returns what it was before."""
+        return self.snapshot.storage.apply(obj)
+
+    def remove_storage(self, kind: StorageKind, key: str) -> StorageObject | None:
+        """Drop a storage object; returns what it was."""
+        return self.snapshot.storage.drop(kind, key)
+
     def _touch(self, node_name: str) -> None:
         self._clock += 1
         self._stamps[node_name] = self._clock
@@ -127,6 +138,7 @@ class Cache:
             before.node_name == pod.node_name
             and before.pod.requests is pod.requests
             and _same_ports(before.pod, pod)
+            and before.pod.volumes == pod.volumes
         ):
             self._refresh(before, pod)
         else:

@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from moorage.core.model.cluster_event import WakesOn
 from moorage.core.model.decision import Code
+from moorage.core.model.instructions import VolumeStep
 from moorage.core.model.pod import Pod
 from moorage.core.snapshot.snapshot import Snapshot
 from moorage.core.snapshot.view import Nodes
@@ -176,6 +177,16 @@ class StatefulFilterPlugin(FilterPlugin[S], Protocol[S]):
 
 
 @runtime_checkable
+class LateFilterPlugin(FilterPlugin[S], Protocol[S]):
+    """A Filter plugin whose checks cannot be vectorised well.
+
+    It is asked about the nodes that passed the others, not about all of them.
+    """
+
+    late: ClassVar[bool]
+
+
+@runtime_checkable
 class ScorePlugin(Plugin, Protocol[S]):
     """Says how good the feasible nodes are."""
 
@@ -220,6 +231,48 @@ class PermitPlugin(Plugin, Protocol):
 
     def permit(self, pod: Pod, node_name: str) -> Rejected | Wait | None:
         """None lets the pod go on to binding."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Preparation:
+    """PreBind's answer for a pod that needs something done in the cluster before it is bound.
+
+    The ``steps`` are written first; then the plugin is asked for its progress, for ``timeout`` seconds at the longest.
+    """
+
+    steps: tuple[VolumeStep, ...]
+    timeout: float
+
+
+class Progress(Enum):
+    """How far a preparation has come."""
+
+    DONE = "done"
+    UNDER_WAY = "under way"
+
+
+@dataclass(frozen=True, slots=True)
+class GivenUp:
+    """The preparation came to nothing; the pod gives its place up and is tried again."""
+
+    text: str
+
+
+@runtime_checkable
+class PreBindPlugin(Plugin, Protocol):
+    """Gets ready what the pod needs on its node; the pod keeps its place in the meantime."""
+
+    def pre_bind(self, pod: Pod, node_name: str, snapshot: Snapshot) -> Preparation | None:
+        """What is to be done first, None if nothing is."""
+        ...
+
+    def progress(self, pod: Pod, node_name: str, snapshot: Snapshot) -> Progress | GivenUp:
+        """Where the preparation stands; asked when its steps are written, and when something it is about changes."""
+        ...
+
+    def overdue(self) -> str:
+        """The words for a preparation that was not done in time."""
         ...
 
 

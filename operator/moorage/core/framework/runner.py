@@ -15,9 +15,11 @@ from moorage.core.framework.diagnosis import Diagnosis
 from moorage.core.framework.interface import (
     BindPlugin,
     FilterPlugin,
+    LateFilterPlugin,
     Narrowed,
     PermitPlugin,
     Plugin,
+    PreBindPlugin,
     PreEnqueuePlugin,
     QueueSortPlugin,
     Reads,
@@ -91,6 +93,7 @@ class Runner:
         ]
         self.reservers = [p for p in at(Point.RESERVE) if isinstance(p, ReservePlugin)]
         self.permitters = [p for p in at(Point.PERMIT) if isinstance(p, PermitPlugin)]
+        self.pre_binders = [p for p in at(Point.PRE_BIND) if isinstance(p, PreBindPlugin)]
         self.binders = [p for p in at(Point.BIND) if isinstance(p, BindPlugin)]
         self.wakes: Mapping[str, Sequence[WakesOn]] = {
             **{p.name: tuple(p.wakes_on()) for p in plugins},
@@ -98,6 +101,7 @@ class Runner:
             **dict.fromkeys((e.name for e in self.extenders), _ANYTHING),
         }
         self._cluster_filters = {p.name for p in self.filters if p.reads & Reads.CLUSTER}
+        self._late = {p.name for p in self.filters if isinstance(p, LateFilterPlugin) and p.late}
         self._stateful = {p.name for p in self.filters if isinstance(p, StatefulFilterPlugin)}
         self._cache = AlikeCache()
 
@@ -180,10 +184,14 @@ class Runner:
             feasible = alike.fits.copy()
             nodes = Nodes(snapshot)
             for plugin, state in pre.active:
-                if plugin.reads & Reads.CLUSTER:
+                if plugin.reads & Reads.CLUSTER and plugin.name not in self._late:
                     feasible &= self._filter(plugin, state, nodes).fits
         if pre.names is not None:
             feasible &= self._named(pre.names)
+        for plugin, state in pre.active:
+            if plugin.name in self._late:
+                rows = np.flatnonzero(feasible)
+                feasible[rows] = self._filter(plugin, state, Nodes(snapshot, rows)).fits
         for row, pods in nominated.items():
             if feasible[row]:
                 feasible[row] = self.judge_with(pre, row, pods) is None
@@ -210,6 +218,14 @@ class Runner:
 
     def _filter(self, plugin: FilterPlugin[Any], state: Any, nodes: Nodes) -> Verdict:
         return verdict_of(plugin, state, nodes)
+
+    def _filter_late(self, plugin: FilterPlugin[Any], state: Any, undecided: Bools) -> Verdict:
+        """The verdict on these nodes alone, as one on all nodes."""
+        rows = np.flatnonzero(undecided)
+        verdict = self._filter(plugin, state, Nodes(self.snapshot, rows))
+        failed = np.zeros((len(verdict.reasons), undecided.size), dtype=np.bool_)
+        failed[:, rows] = verdict.failed
+        return Verdict(verdict.reasons, failed)
 
     def judge(self, pre: PreFiltered, row: int) -> Rejection | None:
         """The first rejection of one node as it is now, None if the pod fits there."""
@@ -276,7 +292,10 @@ class Runner:
         nodes = Nodes(snapshot)
         looked_at = undecided.copy()
         for index, (plugin, state) in enumerate(pre.active):
-            verdict = self._filter(plugin, state, nodes)
+            if plugin.name in self._late:
+                verdict = self._filter_late(plugin, state, undecided)
+            else:
+                verdict = self._filter(plugin, state, nodes)
             diagnosis.verdicts.append((plugin.name, verdict))
             failed = ~verdict.fits & undecided
             diagnosis.owners[failed] = index

@@ -19,6 +19,13 @@ class Resource(StrEnum):
     NODE = "Node"
     ASSIGNED_POD = "AssignedPod"
     PENDING_POD = "PendingPod"
+    STORAGE_CLASS = "StorageClass"
+    PERSISTENT_VOLUME = "PersistentVolume"
+    PERSISTENT_VOLUME_CLAIM = "PersistentVolumeClaim"
+    CSI_NODE = "CSINode"
+    CSI_DRIVER = "CSIDriver"
+    CSI_STORAGE_CAPACITY = "CSIStorageCapacity"
+    VOLUME_ATTACHMENT = "VolumeAttachment"
 
 
 class Action(Flag):
@@ -26,6 +33,7 @@ class Action(Flag):
 
     ADD = auto()
     DELETE = auto()
+    UPDATE = auto()  # of a kind whose parts are not told apart
     UPDATE_NODE_ALLOCATABLE = auto()
     UPDATE_NODE_LABEL = auto()
     UPDATE_NODE_TAINT = auto()  # includes spec.unschedulable

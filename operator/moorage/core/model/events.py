@@ -16,6 +16,7 @@ from moorage.core.model.budget import DisruptionBudget
 from moorage.core.model.extender import Answer
 from moorage.core.model.node import Node
 from moorage.core.model.pod import Pod, PodRef
+from moorage.core.model.storage import StorageKind, StorageObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +91,21 @@ class BudgetGone:
     name: str
 
 
+@dataclass(frozen=True, slots=True)
+class StorageApplied:
+    """A storage object exists in this state (new or changed)."""
+
+    obj: StorageObject
+
+
+@dataclass(frozen=True, slots=True)
+class StorageGone:
+    """A storage object no longer exists; ``key`` is ``namespace/name``, or the name where there are no namespaces."""
+
+    kind: StorageKind
+    key: str
+
+
 class BindFailure(StrEnum):
     """Why a binding did not take effect, in the words of what happens next."""
 
@@ -119,6 +135,26 @@ class BindFailed:
 
     ref: PodRef
     node_name: str
+    failure: BindFailure
+    message: str
+    retry_after: float = 0.0  # seconds the server asked to wait
+
+
+@dataclass(frozen=True, slots=True)
+class VolumesPrepared:
+    """Every step of ``instructions.PrepareVolumes`` is written; ``versions`` are what each object became by it."""
+
+    ref: PodRef
+    ticket: int
+    versions: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class VolumesNotPrepared:
+    """A step of ``instructions.PrepareVolumes`` could not be written; those before it stay as they are."""
+
+    ref: PodRef
+    ticket: int
     failure: BindFailure
     message: str
     retry_after: float = 0.0  # seconds the server asked to wait
@@ -182,4 +218,8 @@ Event = (
     | EvictionFinished
     | ExtenderAnswered
     | Reconfigured
+    | StorageApplied
+    | StorageGone
+    | VolumesPrepared
+    | VolumesNotPrepared
 )

@@ -11,6 +11,7 @@ from enum import StrEnum
 
 from moorage.core.model.extender import Question
 from moorage.core.model.pod import PodRef
+from moorage.core.model.storage import ClaimRef
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +100,43 @@ class CallExtender:
     question: Question
 
 
+@dataclass(frozen=True, slots=True)
+class BindVolume:
+    """Let a volume name the claim that it is for.  ``resource_version`` is that of the volume as it was chosen.
+
+    ``prebound``: it named the claim before, by somebody's wish; what is missing is the UID.
+    """
+
+    volume: str
+    resource_version: str
+    claim: ClaimRef
+    prebound: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SelectNode:
+    """Let a claim name the node for which a volume is to be provisioned (``volume.kubernetes.io/selected-node``)."""
+
+    claim: ClaimRef
+    resource_version: str
+    node_name: str
+
+
+VolumeStep = BindVolume | SelectNode
+
+
+@dataclass(frozen=True, slots=True)
+class PrepareVolumes:
+    """Carry the steps out, one after the other, each guarded by the resource version; stop at the first that fails.
+
+    Answered by one VolumesPrepared or VolumesNotPrepared with the same ``ticket``.
+    """
+
+    ref: PodRef
+    ticket: int
+    steps: tuple[VolumeStep, ...]
+
+
 class AttemptResult(StrEnum):
     """How a scheduling attempt ended; the values of kube-scheduler's ``result`` metric label."""
 
@@ -134,4 +172,6 @@ class Fault:
     ref: PodRef | None = None
 
 
-Instruction = Bind | Record | SetCondition | FetchPod | Evict | CallExtender | Attempted | Fault
+Instruction = (
+    Bind | Record | SetCondition | FetchPod | Evict | PrepareVolumes | CallExtender | Attempted | Fault
+)

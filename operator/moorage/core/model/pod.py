@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from moorage.core.model.pod_volumes import NO_VOLUMES, PodVolumes
 from moorage.core.model.resources import Requests
 from moorage.core.model.selector import NodeSelector, PreferredTerm
 from moorage.core.model.taint import Toleration
@@ -84,6 +85,7 @@ class Pod:
     resource_version: str = ""
     labels: Mapping[str, str] = field(default_factory=_no_strings)
     node_name: str = ""
+    volumes: PodVolumes = NO_VOLUMES
     created: float = 0.0
     started: float | None = None
     deleting: bool = False

@@ -12,11 +12,14 @@ from moorage.core.model.pod import Pod
 from moorage.core.model.resources import CPU, MEMORY, PODS, Requests
 from moorage.core.model.selector import NodeSelector, NodeSelectorTerm, Operator, Requirement
 from moorage.core.snapshot.amounts import AmountColumn
+from moorage.core.snapshot.attached_volumes import AttachedVolumes
+from moorage.core.snapshot.disks import Disks
 from moorage.core.snapshot.host_ports import HostPorts
 from moorage.core.snapshot.images import ImageColumns
 from moorage.core.snapshot.journal import Journal
 from moorage.core.snapshot.labels import LabelColumn
 from moorage.core.snapshot.masks import MaskCache
+from moorage.core.snapshot.storage import Storage
 from moorage.core.snapshot.taints import TaintSets
 
 Ints = npt.NDArray[np.int64]
@@ -49,6 +52,10 @@ class Snapshot:
         self.taints = TaintSets(self.capacity)
         self.host_ports = HostPorts()
         self.images = ImageColumns()
+        self.disks = Disks()
+        self.storage = Storage()
+        self.attached = AttachedVolumes(self.storage, self.capacity)
+        self.storage.listen(self.attached.storage_changed)
         self._row_of: dict[str, int] = {}
         self._free_rows: list[int] = []
         self._allocatable: dict[str, AmountColumn] = {}
@@ -167,6 +174,8 @@ class Snapshot:
             column.set(row, node.labels.get(key))
         if before is None or before.images != node.images:
             self.images.set(row, node)
+        if before is None:
+            self.attached.node_added(row, node.name)
         self.static.mark(row)
         return row
 
@@ -189,6 +198,7 @@ class Snapshot:
             if column.wasteful:
                 del self._labels[key]
         self.images.set(row, None)
+        self.attached.node_dropped(row)
         self._free_rows.append(row)
         self.static.mark(row)
 
@@ -238,6 +248,7 @@ class Snapshot:
             labels.grow(new)
         self.taints.grow(new)
         self.images.grow()
+        self.attached.grow(new)
         self._masks.clear()
 
     # -- pods ------------------------------------------------------------------------------------
@@ -249,6 +260,9 @@ class Snapshot:
         self._count(row, pod.requests, 1)
         if pod.spec.host_ports:
             self.host_ports.add(row, pod.spec.host_ports)
+        if pod.volumes:
+            self.disks.add(row, pod.volumes.disks)
+            self.attached.add(row, pod)
         self.usage.mark(row)
 
     def remove_pod(self, row: int, pod: Pod) -> None:
@@ -258,6 +272,9 @@ class Snapshot:
         self._count(row, counted.requests, -1)
         if counted.spec.host_ports:
             self.host_ports.remove(row, counted.spec.host_ports)
+        if counted.volumes:
+            self.disks.remove(row, counted.volumes.disks)
+            self.attached.remove(row, counted)
         self.usage.mark(row)
 
     def arrange_pods(self, row: int, order: Iterable[str]) -> None:
