@@ -154,6 +154,7 @@ class App:
             on_synced=self._synced,
             meter=self.metrics,
             budgets="preemption" not in off,
+            workloads="default spreading" not in off,
             pace=Pace(silence=settings.watch_silence, slice=_SLICE),
             raw=self._raw,
         )

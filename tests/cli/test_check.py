@@ -6,6 +6,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
+from moorage.adapters.kube.permissions import PERMISSIONS
 from moorage.cli.check import _run, check
 from tests.kit.fake_api import Answer, FakeApi
 
@@ -39,7 +40,7 @@ async def test_all_is_well(api, kubeconfig, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == f"API server {api.url}, v1.37.2, by kubeconfig {kubeconfig}"
     assert all(line.startswith("ok ") for line in lines[1:])
-    assert len(lines) == 1 + 2 + 15
+    assert len(lines) == 1 + 2 + len(PERMISSIONS)
     assert "\x1b" not in "".join(lines)
 
 

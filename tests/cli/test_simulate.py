@@ -153,13 +153,13 @@ def test_kubectl_lists_work_as_they_are(simulate):
     items = [
         make_node("a"),
         make_pod("p"),
-        {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}},
+        {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}},
     ]
     result = simulate(
         {"apiVersion": "v1", "kind": "List", "metadata": {"resourceVersion": ""}, "items": items}
     )
     assert result.exit_code == 0
-    assert "Objects without influence here: 1 Service." in result.stdout
+    assert "Objects without influence here: 1 Secret." in result.stdout
 
 
 def test_several_files_folders_and_standard_input(tmp_path):
@@ -183,13 +183,33 @@ def test_unknown_kinds_are_skipped_with_one_warning_each(simulate):
     assert "Objects without influence here: 3 Widget." in result.stdout
 
 
-def test_preferences_that_are_not_looked_at_are_named(simulate):
-    spread = [{"topologyKey": "zone", "maxSkew": 1, "whenUnsatisfiable": "ScheduleAnyway"}]
-    result = simulate(make_node("a"), make_pod("p", topologySpreadConstraints=spread))
-    assert (
-        "Not taken into account yet: a topology spread constraint with ScheduleAnyway (1 pod)."
-        in result.stdout
+def test_services_and_namespaces_count(simulate):
+    """The pods of a Service are spread, and an affinity may select namespaces by their labels."""
+    nodes = [make_node(name, labels={"kubernetes.io/hostname": name}) for name in "ab"]
+    service = {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": "web"},
+        "spec": {"selector": {"app": "web"}},
+    }
+    namespace = {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {"name": "default", "labels": {"team": "a"}},
+    }
+    pods = [make_pod(f"web-{i}", labels={"app": "web"}) for i in range(4)]
+    term = {
+        "topologyKey": "kubernetes.io/hostname",
+        "labelSelector": {"matchLabels": {"app": "web"}},
+        "namespaceSelector": {"matchLabels": {"team": "a"}},
+    }
+    shy = make_pod(
+        "shy", affinity={"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
     )
+    result = simulate(*nodes, service, namespace, *pods, shy, options=JSON)
+    placed = placements(result)
+    assert sorted(placed[f"web-{i}"] for i in range(4)) == ["a", "a", "b", "b"]
+    assert placed["shy"] is None
 
 
 # -- broken input --------------------------------------------------------------------------------

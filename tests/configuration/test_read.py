@@ -8,8 +8,11 @@ from moorage.configuration.read import ConfigError, read_config
 from moorage.core.framework.points import Point, at_point
 from moorage.core.framework.resource_scoring import ScoringStrategy, StrategyType, Weighted
 from moorage.core.model.selector import NodeSelector, NodeSelectorTerm, Operator, Requirement
+from moorage.core.model.spread import SpreadConstraint
+from moorage.core.plugins.inter_pod_affinity import InterPodAffinity
 from moorage.core.plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
 from moorage.core.plugins.node_resources_fit import NodeResourcesFit
+from moorage.core.plugins.pod_topology_spread import PodTopologySpread
 from moorage.core.profile import PARTS, REGISTRY, default_profile
 
 
@@ -128,6 +131,19 @@ def test_plugins_can_be_removed():
         plugins={"multiPoint": {"disabled": [{"name": "NodePorts"}, {"name": "PodTopologySpread"}]}}
     )
     assert "NodePorts" not in names(profile)
+
+
+def test_arguments_about_other_pods():
+    weights = {"hardPodAffinityWeight": 0, "ignorePreferredTermsOfExistingPods": True}
+    config = [{"name": "InterPodAffinity", "args": weights}]
+    assert plugin(one(pluginConfig=config), "InterPodAffinity") == InterPodAffinity(0, True)
+    hard = {"topologyKey": "zone", "maxSkew": 2, "whenUnsatisfiable": "DoNotSchedule"}
+    args = {"defaultingType": "List", "defaultConstraints": [hard]}
+    spread = plugin(one(pluginConfig=[{"name": "PodTopologySpread", "args": args}]), "PodTopologySpread")
+    assert spread.defaults.constraints == (SpreadConstraint("zone", 2),)
+    assert not spread.defaults.system
+    system = [{"name": "PodTopologySpread", "args": {"defaultingType": "System"}}]
+    assert plugin(one(pluginConfig=system), "PodTopologySpread") == PodTopologySpread()
 
 
 def test_scoring_strategies():
@@ -268,8 +284,28 @@ def test_other_arguments():
             "profiles[0]: profile 'default-scheduler' needs exactly one QueueSort plugin",
         ),
         (
-            {"profiles": [{"pluginConfig": [{"name": "InterPodAffinity", "args": {}}]}]},
-            "profiles[0].pluginConfig[0].name: arguments of plugin 'InterPodAffinity' are not supported",
+            {"profiles": [{"pluginConfig": [{"name": "DynamicResources", "args": {}}]}]},
+            "profiles[0].pluginConfig[0].name: arguments of plugin 'DynamicResources' are not supported",
+        ),
+        (
+            {
+                "profiles": [
+                    {"pluginConfig": [{"name": "InterPodAffinity", "args": {"hardPodAffinityWeight": 101}}]}
+                ]
+            },
+            "args.hardPodAffinityWeight: must be between 0 and 100",
+        ),
+        (
+            {
+                "profiles": [
+                    {
+                        "pluginConfig": [
+                            {"name": "PodTopologySpread", "args": {"defaultConstraints": [{"maxSkew": 1}]}}
+                        ]
+                    }
+                ]
+            },
+            "args.defaultConstraints: must be empty where defaultingType is System",
         ),
         (
             {"profiles": [{"pluginConfig": [{"name": "NodeResourcesFit", "args": {"colour": 1}}]}]},

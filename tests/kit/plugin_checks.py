@@ -10,7 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from moorage.core.framework.interface import FilterPlugin, Narrowed, Rejected, ScorePlugin, Skip, Verdict
+from moorage.core.framework.interface import (
+    FilterPlugin,
+    Narrowed,
+    Reads,
+    Rejected,
+    ScorePlugin,
+    Skip,
+    Verdict,
+)
 from moorage.core.framework.resource_scoring import StrategyType
 from moorage.core.model.cluster_event import ClusterEvent
 from moorage.core.model.decision import Rejection
@@ -102,6 +110,7 @@ def wakes(plugin: Any, pod: Pod, event: ClusterEvent | None) -> bool:
     return event is not None and any(
         interest.resource is event.resource
         and bool(interest.action & event.action)
+        and (interest.concerns is None or interest.concerns(event))
         and (interest.hint is None or interest.hint(pod, event))
         for interest in plugin.wakes_on()
     )
@@ -181,7 +190,10 @@ def check_rows_do_not_matter(plugin: Any, cluster: Cluster, pod: Pod) -> None:
 
 
 def check_subset_gives_subset(plugin: Any, cluster: Cluster, pod: Pod) -> None:
-    """What is said about a node does not depend on which others are asked about; the reasons are the same tuple."""
+    """What is said about a node does not depend on which others are asked about; the reasons are the same tuple.
+
+    Scores that read the cluster may compare the nodes asked about.
+    """
     snapshot = build(cluster, holes=(1,))
     rows = alive_rows(snapshot)
     if isinstance(plugin, FilterPlugin):
@@ -193,7 +205,7 @@ def check_subset_gives_subset(plugin: Any, cluster: Cluster, pod: Pod) -> None:
             else:
                 assert whole.reasons == some.reasons
                 assert whole.failed[:, part].tolist() == some.failed.tolist()
-    if isinstance(plugin, ScorePlugin):
+    if isinstance(plugin, ScorePlugin) and not plugin.reads & Reads.CLUSTER:
         whole_scores = scores_of(plugin, snapshot, pod, None)
         for part in (rows, rows[::-1], rows[1:], rows[:1]):
             scores = scores_of(plugin, snapshot, pod, part)

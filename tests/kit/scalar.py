@@ -18,6 +18,15 @@ from moorage.core.model.pod import HostPort, Pod
 from moorage.core.model.resources import CPU, EPHEMERAL_STORAGE, MEMORY, PODS
 from moorage.core.model.selector import NodeSelector, NodeSelectorTerm, Operator, PreferredTerm, Requirement
 from moorage.core.model.taint import Taint, Toleration
+from tests.kit.peers import (
+    World,
+    affinity_scores,
+    affinity_state,
+    affinity_verdict,
+    spread_scores,
+    spread_state,
+    spread_verdict,
+)
 from tests.kit.strategies import Cluster
 
 LIMIT = 1 << 62
@@ -372,6 +381,59 @@ def by_max_reversed(raw: list[int]) -> list[int]:
     return by_max(raw, reverse=True)
 
 
+# -- other pods ----------------------------------------------------------------------------------
+
+
+def spread(plugin: Any, pod: Pod, node: Node, cluster: Cluster) -> list[tuple[str, bool]]:
+    """PodTopologySpread's Filter."""
+    state = spread_state(plugin.defaults, pod, World(cluster.nodes, cluster.pods))
+    verdict = None if state is None else spread_verdict(state, pod, node)
+    return [] if verdict is None else [verdict]
+
+
+def soft_spread(plugin: Any, pod: Pod, node: Node, cluster: Cluster) -> int:
+    """PodTopologySpread's Score, all nodes being feasible."""
+    names = [other.name for other in cluster.nodes]
+    scores = spread_scores(plugin.defaults, pod, World(cluster.nodes, cluster.pods), names)
+    return 0 if scores is None else scores[0][node.name]
+
+
+def by_emptiness(raw: list[int]) -> list[int]:
+    """PodTopologySpread's NormalizeScore."""
+    kept = [score for score in raw if score >= 0]
+    most, least = max([0, *kept]), min(kept, default=0)
+    return [
+        0 if score < 0 else MAX_SCORE if most == 0 else MAX_SCORE * (most + least - score) // most
+        for score in raw
+    ]
+
+
+def pod_affinity(plugin: Any, pod: Pod, node: Node, cluster: Cluster) -> list[tuple[str, bool]]:
+    """InterPodAffinity's Filter."""
+    world = World(cluster.nodes, cluster.pods)
+    state = affinity_state(pod, world)
+    verdict = None if state is None else affinity_verdict(state, pod, node, world)
+    return [] if verdict is None else [verdict]
+
+
+def soft_pod_affinity(plugin: Any, pod: Pod, node: Node, cluster: Cluster) -> int:
+    """InterPodAffinity's Score."""
+    scores = affinity_scores(
+        pod,
+        World(cluster.nodes, cluster.pods),
+        [node.name],
+        hard_weight=plugin.hard_weight,
+        ignore_existing=plugin.ignore_preferred_of_existing,
+    )
+    return 0 if scores is None else scores[0][node.name]
+
+
+def between_extremes(raw: list[int]) -> list[int]:
+    """InterPodAffinity's NormalizeScore."""
+    least, most = min(raw, default=0), max(raw, default=0)
+    return [int(100.0 * ((score - least) / (most - least))) if most > least else 0 for score in raw]
+
+
 #: The rules by plugin.  A plugin of the registry that filters or scores has its entry here, or a test fails.
 RULES: dict[str, Rules] = {
     "SupportedFeatures": Rules(whole=unsupported, node=nothing),
@@ -394,12 +456,24 @@ RULES: dict[str, Rules] = {
     "VolumeZone": Rules(node=nothing),
     "NodeResourcesBalancedAllocation": Rules(score=score_balance, scores=balance_counts),
     "ImageLocality": Rules(score=images),
+    "PodTopologySpread": Rules(
+        node=spread,
+        score=soft_spread,
+        scores=lambda plugin, pod: any(not constraint.hard for constraint in pod.spec.spread),
+        normalize=by_emptiness,
+    ),
+    "InterPodAffinity": Rules(
+        node=pod_affinity,
+        score=soft_pod_affinity,
+        scores=lambda plugin, pod: pod.spec.pod_affinity is not None,
+        normalize=between_extremes,
+    ),
 }
 
 #: The order in which kube-scheduler's default profile asks its Filter plugins.
 FILTER_ORDER = (
     "SupportedFeatures", "NodeName", "NodeUnschedulable", "TaintToleration", "NodeAffinity", "NodePorts",
-    "NodeResourcesFit",
-    "VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone",
+    "NodeResourcesFit", "VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone",
+    "PodTopologySpread", "InterPodAffinity",
 )  # fmt: skip
-WEIGHTS = {"TaintToleration": 3, "NodeAffinity": 2}
+WEIGHTS = {"TaintToleration": 3, "NodeAffinity": 2, "PodTopologySpread": 2, "InterPodAffinity": 2}

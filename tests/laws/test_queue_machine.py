@@ -283,7 +283,7 @@ class QueueMachine(RuleBasedStateMachine):
     def teardown(self):
         for uid in list(self.model):
             self.queue.remove(uid)
-        assert self.queue._unschedulable == {}
+        assert len(self.queue._unschedulable) == 0
         assert self.queue.pop(self.now) is None
         assert self.queue._active.first_key() is None
         assert not self.queue.ready(self.now)

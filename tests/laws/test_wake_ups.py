@@ -13,7 +13,7 @@ import pytest
 
 from moorage.core.cache.node_changes import guard_ready, node_event
 from moorage.core.cache.pod_changes import assigned_event, pending_event
-from moorage.core.framework.interface import FilterPlugin, Narrowed, PreEnqueuePlugin, Rejected, Skip
+from moorage.core.framework.interface import FilterPlugin, Narrowed, PreEnqueuePlugin, Reads, Rejected, Skip
 from moorage.core.model.cluster_event import Action, ClusterEvent, Resource
 from moorage.core.model.pod import HostPort, Pod
 from moorage.core.model.selector import Operator, Requirement
@@ -96,6 +96,7 @@ FILTERS = [
     for name, plugin in PLUGINS.items()
     if isinstance(plugin, FilterPlugin)
     and name not in VOLUME_RULES
+    and not plugin.reads & Reads.CLUSTER  # see test_peer_wake_ups.py
     and not name.endswith(("-least", "-most", "-ratio", "-falling", "-a-group"))
 ]
 #: (index of the node, index of the pod on it)

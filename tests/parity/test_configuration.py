@@ -48,6 +48,11 @@ PLUGINS: dict[str, dict[str, Any]] = {
     "some filters only": {
         "preFilter": {"disabled": on("*"), "enabled": on("NodePorts", "NodeResourcesFit")},
         "filter": {"disabled": on("*"), "enabled": on("NodeResourcesFit", "NodePorts")},
+        # Without its PreFilter, kube-scheduler's VolumeBinding fails the attempt at the points that follow.
+        "preScore": {"disabled": on("VolumeBinding")},
+        "score": {"disabled": on("VolumeBinding")},
+        "reserve": {"disabled": on("VolumeBinding")},
+        "preBind": {"disabled": on("VolumeBinding")},
     },
     "off everywhere and on at filter": {
         "multiPoint": BOTH,

@@ -14,10 +14,19 @@ from moorage.adapters.kube.storage_defaults import complete_storage
 from moorage.adapters.kube.validate import Problem, check, check_type
 from moorage.core.engine import Engine, EngineConfig
 from moorage.core.model.budget import DisruptionBudget
-from moorage.core.model.events import BudgetApplied, NodeApplied, PodBound, PodPending, StorageApplied
+from moorage.core.model.events import (
+    BudgetApplied,
+    NamespaceApplied,
+    NodeApplied,
+    PodBound,
+    PodPending,
+    StorageApplied,
+    WorkloadApplied,
+)
 from moorage.core.model.node import Node
 from moorage.core.model.pod import Pod
 from moorage.core.model.storage import StorageObject
+from moorage.core.model.workload import Namespace, Workload
 
 _POD = Kind("Pod", namespaced=True, role=Role.USED)
 
@@ -53,6 +62,8 @@ class Cluster:
     waiting: list[Pod] = field(default_factory=list)
     budgets: list[DisruptionBudget] = field(default_factory=list)
     storage: list[StorageObject] = field(default_factory=list)
+    namespaces: list[Namespace] = field(default_factory=list)
+    workloads: list[Workload] = field(default_factory=list)
     abrupt: set[str] = field(default_factory=set)
     raw_pods: dict[str, Mapping[str, Any]] = field(default_factory=dict)  # by UID, complete
     raw_nodes: dict[str, Mapping[str, Any]] = field(default_factory=dict)  # by name
@@ -61,6 +72,12 @@ class Cluster:
     def engine(self, config: EngineConfig, now: float) -> Engine:
         """An engine that knows this cluster; pods that were asked about are not in its queue."""
         engine = Engine(config)
+        pods = (*self.bound, *self.waiting, *self.asked)
+        known = {namespace.name: namespace for namespace in self.namespaces}
+        for name in dict.fromkeys([*known, *(pod.namespace for pod in pods)]):
+            engine.handle(NamespaceApplied(known.get(name) or Namespace(name)), now)
+        for workload in self.workloads:
+            engine.handle(WorkloadApplied(workload), now)
         for node in self.nodes:
             engine.handle(NodeApplied(node), now)
         for budget in self.budgets:
@@ -160,6 +177,10 @@ class Intake:
                     if not pod.finished:
                         _sort_pod(pod, item, result, now)
                         result.raw_pods[pod.uid] = obj
+                case Namespace() as namespace:
+                    result.namespaces.append(namespace)
+                case Workload() as workload:
+                    result.workloads.append(workload)
                 case None:
                     pass
                 case storage:

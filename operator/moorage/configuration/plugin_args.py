@@ -10,13 +10,17 @@ from typing import Any, Final
 from moorage.adapters.kube.fields import INT32, Reader
 from moorage.adapters.kube.resource_lists import is_qualified_name
 from moorage.adapters.kube.selectors import read_node_affinity
+from moorage.adapters.kube.spread import read_spread_defaults
 from moorage.adapters.kube.validate_pod import check_term
 from moorage.configuration.section import Findings, Section
 from moorage.core.framework.interface import Plugin
 from moorage.core.framework.resource_scoring import ScoringStrategy, StrategyType, Weighted
+from moorage.core.plugins.inter_pod_affinity import InterPodAffinity
 from moorage.core.plugins.node_affinity import NodeAffinity
 from moorage.core.plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
 from moorage.core.plugins.node_resources_fit import NodeResourcesFit
+from moorage.core.plugins.pod_topology_spread import PodTopologySpread
+from moorage.core.plugins.volume_binding import VolumeBinding
 
 API_VERSION: Final = "kubescheduler.config.k8s.io/v1"
 
@@ -143,12 +147,41 @@ def _node_affinity(plugin: Plugin, args: Section) -> Plugin:
     return replace(plugin, added_required=selector, added_preferred=terms)
 
 
+def _spread(plugin: Plugin, args: Section) -> Plugin:
+    assert isinstance(plugin, PodTopologySpread)
+    args.only("defaultConstraints", "defaultingType")
+    return replace(plugin, defaults=read_spread_defaults(args.values, args.path, args.findings))
+
+
+def _volume_binding(plugin: Plugin, args: Section) -> Plugin:
+    assert isinstance(plugin, VolumeBinding)
+    args.only("bindTimeoutSeconds", "shape")
+    seconds = args.whole("bindTimeoutSeconds", (0, INT32[1]), int(plugin.bind_timeout))
+    return replace(
+        plugin, bind_timeout=float(seconds), shape=read_shape(args) if "shape" in args else plugin.shape
+    )
+
+
+def _pod_affinity(plugin: Plugin, args: Section) -> Plugin:
+    assert isinstance(plugin, InterPodAffinity)
+    weight, ignore = "hardPodAffinityWeight", "ignorePreferredTermsOfExistingPods"
+    args.only(weight, ignore)
+    return replace(
+        plugin,
+        hard_weight=args.whole(weight, (0, 100), plugin.hard_weight),
+        ignore_preferred_of_existing=args.flag(ignore),
+    )
+
+
 #: A plugin with its defaults, and its arguments, to the plugin with those arguments.
 ArgsReader = Callable[[Any, Section], Plugin]
 
 READERS: Final[Mapping[str, ArgsReader]] = {
     "DefaultPreemption": _default_preemption,
+    "InterPodAffinity": _pod_affinity,
     "NodeAffinity": _node_affinity,
     "NodeResourcesBalancedAllocation": _balanced,
     "NodeResourcesFit": _fit,
+    "PodTopologySpread": _spread,
+    "VolumeBinding": _volume_binding,
 }

@@ -26,15 +26,9 @@ _KUBE_PLUGINS: Final = frozenset(
         "DeferredPodScheduling",
         "DynamicResources",
         "GangScheduling",
-        "InterPodAffinity",
         "NodeDeclaredFeatures",
-        "NodeVolumeLimits",
         "PodGroupPodsCount",
-        "PodTopologySpread",
         "TopologyPlacementGenerator",
-        "VolumeBinding",
-        "VolumeRestrictions",
-        "VolumeZone",
     }
 )
 _REMOVED: Final = frozenset({"AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits"})

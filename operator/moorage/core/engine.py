@@ -10,7 +10,7 @@ Time is an argument, chance a seed, so the same events give the same instruction
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from moorage.core.attempts import Attempts
@@ -35,6 +35,8 @@ from moorage.core.model.events import (
     Event,
     EvictionFinished,
     ExtenderAnswered,
+    NamespaceApplied,
+    NamespaceGone,
     NodeApplied,
     NodeGone,
     PendingListed,
@@ -48,6 +50,8 @@ from moorage.core.model.events import (
     StorageGone,
     VolumesNotPrepared,
     VolumesPrepared,
+    WorkloadApplied,
+    WorkloadGone,
 )
 from moorage.core.model.instructions import FetchPod, Instruction, Placement, Record, RecordType
 from moorage.core.model.pod import Pod
@@ -127,6 +131,10 @@ class Engine:
             StorageGone: self._storage_gone,
             VolumesPrepared: self._volumes_prepared,
             VolumesNotPrepared: self._volumes_not_prepared,
+            NamespaceApplied: self._namespace_applied,
+            NamespaceGone: self._namespace_gone,
+            WorkloadApplied: self._workload_applied,
+            WorkloadGone: self._workload_gone,
         }
 
     # -- the three verbs -------------------------------------------------------------------------
@@ -340,8 +348,9 @@ class Engine:
         if pod.deleting:
             self.preemptions.seen_going(pod.uid)
         before = self.cache.add(pod)
-        if before is None:
+        if before is None or before.assumed:
             self._wake(ClusterEvent(Resource.ASSIGNED_POD, Action.ADD, None, pod), now)
+        if before is None:
             return
         if before.node_name != pod.node_name:  # assumed here, bound elsewhere by someone else
             self._wake(ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, before.pod, None), now)
@@ -369,7 +378,30 @@ class Engine:
             self.queue.wake(ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, pod, None), now, but=pod.uid)
 
     def _wake(self, event: ClusterEvent, now: float) -> None:
+        if event.resource is Resource.ASSIGNED_POD:
+            event = replace(event, namespace_labels=self.snapshot.namespaces.labels)
         self.queue.wake(event, now)
+
+    # -- what pods belong to ---------------------------------------------------------------------
+
+    def _namespace_applied(self, event: NamespaceApplied, now: float) -> None:
+        namespace = event.namespace
+        before = self.snapshot.namespaces.apply(namespace)
+        if before is not namespace:
+            action = Action.ADD if before is None else Action.UPDATE_OTHER
+            self._wake(ClusterEvent(Resource.NAMESPACE, action, before, namespace), now)
+
+    def _namespace_gone(self, event: NamespaceGone, now: float) -> None:
+        self.snapshot.namespaces.remove(event.name)
+
+    def _workload_applied(self, event: WorkloadApplied, now: float) -> None:
+        if self.snapshot.workloads.apply(event.workload):
+            self._wake(ClusterEvent(Resource.WORKLOAD, Action.UPDATE_OTHER, None, event.workload), now)
+
+    def _workload_gone(self, event: WorkloadGone, now: float) -> None:
+        gone = self.snapshot.workloads.remove(event.kind, event.namespace, event.name)
+        if gone is not None:
+            self._wake(ClusterEvent(Resource.WORKLOAD, Action.DELETE, gone, None), now)
 
     # -- what became of instructions -------------------------------------------------------------
 

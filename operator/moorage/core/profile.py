@@ -22,6 +22,7 @@ from moorage.core.model.extender import Extender
 from moorage.core.plugins.default_binder import DefaultBinder
 from moorage.core.plugins.default_preemption import DefaultPreemption
 from moorage.core.plugins.image_locality import ImageLocality
+from moorage.core.plugins.inter_pod_affinity import InterPodAffinity
 from moorage.core.plugins.node_affinity import NodeAffinity
 from moorage.core.plugins.node_name import NodeName
 from moorage.core.plugins.node_ports import NodePorts
@@ -29,6 +30,7 @@ from moorage.core.plugins.node_resources_balanced_allocation import NodeResource
 from moorage.core.plugins.node_resources_fit import NodeResourcesFit
 from moorage.core.plugins.node_unschedulable import NodeUnschedulable
 from moorage.core.plugins.node_volume_limits import NodeVolumeLimits
+from moorage.core.plugins.pod_topology_spread import PodTopologySpread
 from moorage.core.plugins.priority_sort import PrioritySort
 from moorage.core.plugins.scheduling_gates import SchedulingGates
 from moorage.core.plugins.supported_features import SupportedFeatures
@@ -54,6 +56,8 @@ REGISTRY: Mapping[str, Callable[[], Plugin]] = {
     "NodeVolumeLimits": NodeVolumeLimits,
     "VolumeBinding": VolumeBinding,
     "VolumeZone": VolumeZone,
+    "PodTopologySpread": PodTopologySpread,
+    "InterPodAffinity": InterPodAffinity,
     "DefaultPreemption": DefaultPreemption,
     "NodeResourcesBalancedAllocation": NodeResourcesBalancedAllocation,
     "ImageLocality": ImageLocality,
@@ -61,7 +65,12 @@ REGISTRY: Mapping[str, Callable[[], Plugin]] = {
 }
 
 #: Weights of the default profile (kube-scheduler v1.37); plugins not named here weigh 1.
-DEFAULT_WEIGHTS: Mapping[str, int] = {"TaintToleration": 3, "NodeAffinity": 2}
+DEFAULT_WEIGHTS: Mapping[str, int] = {
+    "TaintToleration": 3,
+    "NodeAffinity": 2,
+    "PodTopologySpread": 2,
+    "InterPodAffinity": 2,
+}
 
 
 #: What a plugin must be to have a part in an extension point; the points that are absent here are not supported yet.

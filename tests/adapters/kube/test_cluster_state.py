@@ -11,16 +11,23 @@ from moorage.adapters.kube.errors import KubeError
 from moorage.adapters.kube.watch import Pace, Reflector
 from moorage.core.model.events import (
     Event,
+    NamespaceApplied,
+    NamespaceGone,
     NodeApplied,
     NodeGone,
     PodBound,
     PodGone,
     StorageApplied,
     StorageGone,
+    WorkloadApplied,
+    WorkloadGone,
 )
 from moorage.core.model.pod import PodRef
+from moorage.core.model.selector import LabelSelector
 from moorage.core.model.storage import PersistentVolumeClaim, StorageClass, StorageKind
+from moorage.core.model.workload import Namespace, Workload, WorkloadKind
 from tests.kit.fake_api import Answer, FakeApi
+from tests.kit.models import label_in
 
 CLAIMS, CLASSES = "/api/v1/persistentvolumeclaims", "/apis/storage.k8s.io/v1/storageclasses"
 NODES, PODS = "/api/v1/nodes", "/api/v1/pods"
@@ -88,6 +95,40 @@ async def test_nodes_and_bound_pods_come_and_go(api):
         await rig.until(lambda: len(rig.events) == 2)
         assert rig.events[1] == NodeGone("n")
     assert rig.malformed == []
+
+
+async def test_namespaces_services_and_controllers_come_and_go(api):
+    namespaces, services, sets = "/api/v1/namespaces", "/api/v1/services", "/apis/apps/v1/replicasets"
+    meta = {"name": "web", "namespace": "blue", "uid": "1"}
+    api.put(namespaces, {"metadata": {"name": "blue", "uid": "2", "labels": {"team": "a"}}})
+    api.put(services, {"metadata": meta, "spec": {"selector": {"app": "web"}}})
+    api.put(sets, {"metadata": meta, "spec": {"selector": {"matchLabels": {"app": "web"}}}})
+    rig = Rig(api)
+    async with rig.running():
+        await rig.synced.wait()
+        assert sorted(map(str, rig.events)) == sorted(
+            map(
+                str,
+                (
+                    NamespaceApplied(Namespace("blue", {"team": "a"})),
+                    WorkloadApplied(Workload(WorkloadKind.SERVICE, "blue", "web", {"app": "web"})),
+                    WorkloadApplied(
+                        Workload(
+                            WorkloadKind.REPLICA_SET,
+                            "blue",
+                            "web",
+                            selector=LabelSelector((label_in("app", "web"),)),
+                        )
+                    ),
+                ),
+            )
+        )
+        rig.events.clear()
+        api.remove(sets, "web", "blue")
+        await rig.until(lambda: rig.events)
+        api.remove(namespaces, "blue")
+        await rig.until(lambda: len(rig.events) == 2)
+    assert rig.events == [WorkloadGone(WorkloadKind.REPLICA_SET, "blue", "web"), NamespaceGone("blue")]
 
 
 async def test_an_object_that_makes_no_sense_is_counted_and_left_out(api):

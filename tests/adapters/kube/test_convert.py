@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moorage.adapters.kube.convert import Converter, MalformedObject
+from moorage.core.model.affinity import PodAffinity, PodAffinityTerm, WeightedTerm
 from moorage.core.model.budget import DisruptionBudget
 from moorage.core.model.pod import HostPort, OwnerRef
 from moorage.core.model.pod_volumes import ClaimUse
@@ -21,6 +22,7 @@ from moorage.core.model.selector import (
     PreferredTerm,
     Requirement,
 )
+from moorage.core.model.spread import SpreadConstraint
 from moorage.core.model.taint import Taint, Toleration
 from tests.adapters.kube.test_fields import anything
 from tests.kit.builders import make_container, make_node, make_pod, read_node, read_pod
@@ -201,12 +203,6 @@ def test_images():
 @pytest.mark.parametrize(
     ("fields", "phrase"),
     [
-        ({"affinity": {"podAffinity": {REQUIRED: [{"topologyKey": "z"}]}}}, "required pod affinity"),
-        ({"affinity": {"podAntiAffinity": {REQUIRED: [{"topologyKey": "z"}]}}}, "required pod anti-affinity"),
-        (
-            {"topologySpreadConstraints": [{"whenUnsatisfiable": "DoNotSchedule"}]},
-            "a topology spread constraint with DoNotSchedule",
-        ),
         ({"resourceClaims": [{"name": "c"}]}, "resource claims"),
         ({"schedulingGroup": {"podGroupName": "g"}}, "a pod group"),
         ({"workloadRef": {"name": "g"}}, "a pod group"),
@@ -252,17 +248,16 @@ def test_harmless_volumes_and_empty_lists_are_no_obstacle():
     assert spec.unsupported == ()
 
 
-def test_preferences_that_are_not_looked_at_yet():
+def test_what_a_pod_asks_of_other_pods():
     spec = read_pod(
-        affinity={"podAffinity": {PREFERRED: [{}]}, "podAntiAffinity": {PREFERRED: [{}]}},
+        affinity={"podAffinity": {PREFERRED: [{"weight": 2}]}, "podAntiAffinity": {REQUIRED: [{}]}},
         topologySpreadConstraints=[{"whenUnsatisfiable": "ScheduleAnyway"}],
     ).spec
-    assert spec.unsupported == ()
-    assert spec.ignored_preferences == (
-        "preferred pod affinity",
-        "preferred pod anti-affinity",
-        "a topology spread constraint with ScheduleAnyway",
+    assert spec.unsupported == spec.ignored_preferences == ()
+    assert spec.pod_affinity == PodAffinity(
+        required_anti=(PodAffinityTerm(""),), preferred=(WeightedTerm(2, PodAffinityTerm("")),)
     )
+    assert spec.spread == (SpreadConstraint("", 0, hard=False),)
 
 
 @pytest.mark.parametrize(

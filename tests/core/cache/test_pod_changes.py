@@ -60,6 +60,7 @@ def test_a_gate_less_is_no_change_while_another_is_left():
     ("after", "action"),
     [
         (replace(POD, labels={"app": "db"}), Action.UPDATE_POD_LABEL),
+        (replace(POD, deleting=True), Action.UPDATE_POD_DELETING),
         (replace(POD, requests=requests_of({"cpu": 500, "memory": 99})), Action.UPDATE_POD_SCALE_DOWN),
         (replace(POD, requests=requests_of({"cpu": 600, "memory": 100, "x.com/y": 1})), None),
         (replace(POD, requests=requests_of({"cpu": 500, "memory": 100})), None),

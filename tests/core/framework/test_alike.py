@@ -8,6 +8,10 @@ import pytest
 from moorage.core.framework.alike import Alike, AlikeCache
 from moorage.core.framework.answers import PreFiltered
 from moorage.core.framework.interface import Reads, Reason, Verdict
+from moorage.core.model.affinity import PodAffinity, PodAffinityTerm
+from moorage.core.model.selector import LabelSelector
+from moorage.core.model.spread import SpreadConstraint
+from moorage.core.model.taint import Toleration
 from moorage.core.snapshot.snapshot import Snapshot
 from tests.kit.models import make_node, make_pod, make_spec
 
@@ -151,16 +155,35 @@ def test_an_entry_is_brought_up_to_date_when_it_is_asked_for(alike, snapshot):
     assert 3 not in fitting(alike)
 
 
-def test_equal_templates_are_not_alike(alike, snapshot):
-    """Specs are compared by identity: the converter interns them."""
+def test_templates_that_ask_the_same_of_nodes_are_alike_whatever_they_ask_of_other_pods(alike, snapshot):
     cache = AlikeCache()
-    cache.put(make_spec(), alike)
-    assert cache.get(make_spec(), snapshot) is None
+    cache.put(make_spec(cpu=1, node_selector={"a": "b"}), alike)
+    spread = (SpreadConstraint("zone", selector=LabelSelector()),)
+    affinity = PodAffinity(required=(PodAffinityTerm("zone"),))
+    twin = make_spec(cpu=1, node_selector={"a": "b"}, spread=spread, pod_affinity=affinity)
+    assert cache.get(twin, snapshot) is alike
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"cpu": 2},
+        {"node_selector": {"a": "c"}},
+        {"tolerations": (Toleration("a"),)},
+        {"ports": [80]},
+        {"images": ("a",)},
+        {"priority": 1},
+    ],
+)
+def test_other_templates_are_not_alike(alike, snapshot, fields):
+    cache = AlikeCache()
+    cache.put(make_spec(cpu=1, node_selector={"a": "b"}), alike)
+    assert cache.get(make_spec(**{"cpu": 1, "node_selector": {"a": "b"}, **fields}), snapshot) is None
 
 
 def test_the_longest_unused_entries_make_room(alike, snapshot, monkeypatch):
     monkeypatch.setattr(AlikeCache, "LIMIT", 2 * alike.nbytes)
-    cache, specs = AlikeCache(), [make_spec() for _ in range(3)]
+    cache, specs = AlikeCache(), [make_spec(cpu=cpu) for cpu in range(3)]
     cache.put(specs[0], alike)
     cache.put(specs[1], alike)
     cache.get(specs[0], snapshot)
@@ -170,7 +193,7 @@ def test_the_longest_unused_entries_make_room(alike, snapshot, monkeypatch):
 
 def test_one_entry_is_kept_however_large(alike, snapshot, monkeypatch):
     monkeypatch.setattr(AlikeCache, "LIMIT", 1)
-    cache, specs = AlikeCache(), [make_spec() for _ in range(2)]
+    cache, specs = AlikeCache(), [make_spec(cpu=cpu) for cpu in range(2)]
     for spec in specs:
         cache.put(spec, alike)
     assert [cache.get(spec, snapshot) is not None for spec in specs] == [False, True]
@@ -178,7 +201,7 @@ def test_one_entry_is_kept_however_large(alike, snapshot, monkeypatch):
 
 def test_growth_counts_against_the_limit(alike, snapshot, monkeypatch):
     monkeypatch.setattr(AlikeCache, "LIMIT", 2 * alike.nbytes)
-    cache, specs = AlikeCache(), [make_spec() for _ in range(2)]
+    cache, specs = AlikeCache(), [make_spec(cpu=cpu) for cpu in range(2)]
     cache.put(specs[0], Alike(PreFiltered(), [], [], snapshot))
     cache.put(specs[1], alike)
     for number in range(9, 200):

@@ -1,4 +1,4 @@
-"""The reflectors that feed the engine: nodes, the pods that are on them, what guards those, and storage."""
+"""The reflectors that feed the engine: nodes, the pods on them, what guards and binds those, and storage."""
 
 from __future__ import annotations
 
@@ -14,18 +14,24 @@ from moorage.adapters.kube.fields import Reader
 from moorage.adapters.kube.raw_objects import RawObjects
 from moorage.adapters.kube.storage_convert import STORAGE_RESOURCES, StorageResource
 from moorage.adapters.kube.watch import Pace, Reflector, Target, Trouble
+from moorage.adapters.kube.workloads import read_namespace, read_workload
 from moorage.core.model.events import (
     BudgetApplied,
     BudgetGone,
     Event,
+    NamespaceApplied,
+    NamespaceGone,
     NodeApplied,
     NodeGone,
     PodBound,
     PodGone,
     StorageApplied,
     StorageGone,
+    WorkloadApplied,
+    WorkloadGone,
 )
 from moorage.core.model.pod import PodRef
+from moorage.core.model.workload import WorkloadKind
 
 logger = logging.getLogger(__name__)
 
@@ -33,6 +39,13 @@ T = TypeVar("T")
 
 #: Finished pods hold nothing, and their end arrives as a DELETED of this selector.
 _BOUND = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"
+#: What default spreading reads, and where it is listed.
+_WORKLOADS = {
+    WorkloadKind.SERVICE: "/api/v1/services",
+    WorkloadKind.REPLICATION_CONTROLLER: "/api/v1/replicationcontrollers",
+    WorkloadKind.REPLICA_SET: "/apis/apps/v1/replicasets",
+    WorkloadKind.STATEFUL_SET: "/apis/apps/v1/statefulsets",
+}
 #: Heard of nothing for so long although there is no trouble: the reflector itself is stuck.
 _STUCK_SECONDS = 300.0
 
@@ -60,6 +73,7 @@ class ClusterState:
         on_synced: Callable[[], None],
         meter: StreamMeter,
         budgets: bool = True,
+        workloads: bool = True,
         pace: Pace | None = None,
         raw: RawObjects | None = None,
     ) -> None:
@@ -81,6 +95,15 @@ class ClusterState:
                 self._budget_applied,
                 lambda key: submit(BudgetGone(*key)),
             )
+        self._follow(
+            "namespaces",
+            Target("/api/v1/namespaces"),
+            self._namespace_applied,
+            lambda name: submit(NamespaceGone(name)),
+        )
+        if workloads:
+            for kind, path in _WORKLOADS.items():
+                self._follow_workloads(kind, path)
 
         for storage in STORAGE_RESOURCES:
             self._follow_storage(storage)
@@ -163,6 +186,22 @@ class ClusterState:
         budget = self._converter.budget(obj)
         self._submit(BudgetApplied(budget))
         return budget.namespace, budget.name
+
+    def _namespace_applied(self, obj: dict[str, Any]) -> str:
+        namespace = read_namespace(obj)
+        self._submit(NamespaceApplied(namespace))
+        return namespace.name
+
+    def _follow_workloads(self, kind: WorkloadKind, path: str) -> None:
+        def applied(obj: dict[str, Any]) -> tuple[str, str]:
+            workload = read_workload(obj, kind)
+            self._submit(WorkloadApplied(workload))
+            return workload.namespace, workload.name
+
+        def gone(key: tuple[str, str]) -> None:
+            self._submit(WorkloadGone(kind, *key))
+
+        self._follow(path.rpartition("/")[2], Target(path), applied, gone)
 
     def _synced(self, resource: str) -> None:
         logger.info("Synced: %d %s", len(self.reflectors[resource]), resource)

@@ -201,7 +201,9 @@ class Converter:
             if item.get("controller") is True:
                 kind = reader.text(item.get("kind"), f"{path}.kind")
                 name = reader.text(item.get("name"), f"{path}.name")
-                return self._sharing.value(OwnerRef(kind, name, reader.text(item.get("uid"), f"{path}.uid")))
+                uid = reader.text(item.get("uid"), f"{path}.uid")
+                version = reader.text(item.get("apiVersion"), f"{path}.apiVersion")
+                return self._sharing.value(OwnerRef(kind, name, uid, sys.intern(version)))
         return None
 
     def _scheduled(self, value: object, reader: Reader) -> tuple[str, str, str]:

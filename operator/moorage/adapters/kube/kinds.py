@@ -41,6 +41,10 @@ _USED: Final = {
     "CSIDriver": ("storage.k8s.io", ("v1", "v1beta1"), False),
     "CSIStorageCapacity": ("storage.k8s.io", ("v1", "v1beta1"), True),
     "VolumeAttachment": ("storage.k8s.io", ("v1", "v1beta1"), False),
+    "Service": ("", ("v1",), True),
+    "ReplicationController": ("", ("v1",), True),
+    "ReplicaSet": ("apps", ("v1",), True),
+    "StatefulSet": ("apps", ("v1",), True),
 }
 _REFUSED: Final = {"SchedulingPolicy": True, "ClusterSchedulingPolicy": False}
 _OUR_GROUP: Final = "moorage.dev"
@@ -53,10 +57,8 @@ _CORE_IDLE: Final = frozenset(
         "Event",
         "LimitRange",
         "PodTemplate",
-        "ReplicationController",
         "ResourceQuota",
         "Secret",
-        "Service",
         "ServiceAccount",
     }
 )

@@ -60,6 +60,16 @@ PERMISSIONS: tuple[Permission, ...] = (
         "policy", "poddisruptionbudgets", ("list", "watch"), "to spare pods that a budget guards",
         feature="preemption",
     ),
+    Permission("", "namespaces", ("list", "watch"), "to know which namespaces an affinity selects"),
+    *(
+        Permission(
+            group, resource, ("list", "watch"), "to spread the pods of a set that ask for nothing themselves",
+            feature="default spreading",
+        )
+        for group, resource in (
+            ("", "services"), ("", "replicationcontrollers"), ("apps", "replicasets"), ("apps", "statefulsets")
+        )
+    ),
     Permission(
         "", "persistentvolumes", ("list", "watch", "get", "patch"), "to see volumes, and to give them to claims",
     ),

@@ -8,13 +8,16 @@ from dataclasses import astuple
 from typing import Any, Final
 
 from moorage.adapters.kube.fields import INT64, PORTS, Reader
+from moorage.adapters.kube.pod_affinity import read_pod_affinity
 from moorage.adapters.kube.pod_requests import requests_by_spec
 from moorage.adapters.kube.selectors import read_node_affinity
 from moorage.adapters.kube.sharing import Sharing
+from moorage.adapters.kube.spread import read_spread
 from moorage.core.model.pod import HostPort, PodSpec
 from moorage.core.model.taint import Toleration
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"
+_SPREAD: Final = "topologySpreadConstraints"
 
 
 def read_pod_spec(spec: Mapping[str, Any], reader: Reader, sharing: Sharing | None = None) -> PodSpec:
@@ -46,15 +49,16 @@ def read_pod_spec(spec: Mapping[str, Any], reader: Reader, sharing: Sharing | No
         node_selector=sharing.under(("text", *node_selector.items()), lambda: node_selector),
         required=sharing.value(required),
         preferred=sharing.value(preferred),
+        pod_affinity=sharing.value(read_pod_affinity(affinity, "spec.affinity", reader)),
+        spread=sharing.value(tuple(read_spread(spec.get(_SPREAD), f"spec.{_SPREAD}", reader))),
         tolerations=sharing.value(tuple(_tolerations(spec, reader))),
         host_ports=sharing.value(tuple(_host_ports(spec, reader))),
         images=sharing.value(images),
         image_containers=len(images),
         required_features=features,
         unsupported=sharing.value(
-            (*_unsupported(spec, affinity, reader), *(f"the node feature {feature}" for feature in features))
+            (*_unsupported(spec, reader), *(f"the node feature {feature}" for feature in features))
         ),
-        ignored_preferences=sharing.value(tuple(_ignored_preferences(spec, affinity, reader))),
         invalid=tuple(f"{path}: {message}" for path, message in reader.problems),
     )
 
@@ -162,41 +166,8 @@ def _required_features(spec: Mapping[str, Any], reader: Reader) -> Iterator[str]
         yield "VolumeBindMountOptions"
 
 
-def _unsupported(spec: Mapping[str, Any], affinity: Mapping[str, Any], reader: Reader) -> Iterator[str]:
-    for kind, phrase in (
-        ("podAffinity", "required pod affinity"),
-        ("podAntiAffinity", "required pod anti-affinity"),
-    ):
-        terms = reader.mapping(affinity.get(kind), f"spec.affinity.{kind}")
-        key = "requiredDuringSchedulingIgnoredDuringExecution"
-        if reader.sequence(terms.get(key), f"spec.affinity.{kind}.{key}"):
-            yield phrase
-    if any(not _is_soft(item) for _, item in _spread(spec, reader)):
-        yield "a topology spread constraint with DoNotSchedule"
+def _unsupported(spec: Mapping[str, Any], reader: Reader) -> Iterator[str]:
     if reader.sequence(spec.get("resourceClaims"), "spec.resourceClaims"):
         yield "resource claims"
     if spec.get("schedulingGroup") is not None or spec.get("workloadRef") is not None:
         yield "a pod group"
-
-
-def _ignored_preferences(
-    spec: Mapping[str, Any], affinity: Mapping[str, Any], reader: Reader
-) -> Iterator[str]:
-    for kind, phrase in (
-        ("podAffinity", "preferred pod affinity"),
-        ("podAntiAffinity", "preferred pod anti-affinity"),
-    ):
-        terms = reader.mapping(affinity.get(kind), f"spec.affinity.{kind}")
-        key = "preferredDuringSchedulingIgnoredDuringExecution"
-        if reader.sequence(terms.get(key), f"spec.affinity.{kind}.{key}"):
-            yield phrase
-    if any(_is_soft(item) for _, item in _spread(spec, reader)):
-        yield "a topology spread constraint with ScheduleAnyway"
-
-
-def _spread(spec: Mapping[str, Any], reader: Reader) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    return reader.objects(spec.get("topologySpreadConstraints"), "spec.topologySpreadConstraints")
-
-
-def _is_soft(constraint: Mapping[str, Any]) -> bool:
-    return constraint.get("whenUnsatisfiable") == "ScheduleAnyway"

@@ -17,10 +17,12 @@ from moorage.adapters.kube.resource_lists import is_label_value, is_qualified_na
 from moorage.adapters.kube.selectors import read_label_selector
 from moorage.adapters.kube.storage_convert import read_storage
 from moorage.adapters.kube.validate_pod import check_pod
+from moorage.adapters.kube.workloads import WORKLOAD_KINDS, read_namespace, read_workload
 from moorage.core.model.budget import DisruptionBudget
 from moorage.core.model.node import Node
 from moorage.core.model.pod import Pod
 from moorage.core.model.storage import StorageObject
+from moorage.core.model.workload import Namespace, Workload
 
 Obj = Mapping[str, Any]
 
@@ -58,7 +60,7 @@ class Checked:
 
     wrong: list[tuple[str, str]]
     odd: list[tuple[str, str]] = default(default_factory=list)
-    value: Pod | Node | DisruptionBudget | StorageObject | None = None
+    value: Pod | Node | DisruptionBudget | StorageObject | Namespace | Workload | None = None
 
 
 def check(obj: Obj, kind: str, converter: Converter) -> Checked:
@@ -82,6 +84,10 @@ def check(obj: Obj, kind: str, converter: Converter) -> Checked:
     elif kind == "PodDisruptionBudget":
         _check_budget(obj, reader)
         found.value = converter.budget(obj)
+    elif kind == "Namespace":
+        found.value = read_namespace(obj)
+    elif kind in WORKLOAD_KINDS:
+        found.value = read_workload(obj, WORKLOAD_KINDS[kind])
     else:
         found.value = read_storage(kind, obj, reader)
     return found

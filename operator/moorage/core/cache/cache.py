@@ -174,7 +174,7 @@ class Cache:
         self._by_node[state.node_name][pod.uid] = pod
         row = self.snapshot.row_of(state.node_name)
         if row is not None:
-            self.snapshot.pods[row][pod.uid] = pod
+            self.snapshot.refresh_pod(row, pod)
         self._pods[pod.uid] = PodState(pod, state.node_name, assumed=False)
 
     def _put(self, pod: Pod, *, assumed: bool) -> None:

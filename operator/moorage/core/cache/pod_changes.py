@@ -22,6 +22,8 @@ def pending_event(before: Pod, after: Pod) -> ClusterEvent | None:
 def assigned_event(before: Pod, after: Pod) -> ClusterEvent | None:
     """The change of a bound pod; None if it concerns nobody else."""
     action = _common(before, after)
+    if after.deleting and not before.deleting:
+        action |= Action.UPDATE_POD_DELETING
     return ClusterEvent(Resource.ASSIGNED_POD, action, before, after) if action else None
 
 

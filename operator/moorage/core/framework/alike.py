@@ -1,13 +1,15 @@
 """What alike pods share: the answers that depend on the pod's spec and one node only.
 
-An entry is kept for each pod spec seen lately.  The next pod of that spec asks the plugins only
+An entry is kept for each kind of pod seen lately.  The next pod of that kind asks the plugins only
 about the rows that changed since.
 """
 
 from __future__ import annotations
 
+import functools
 from collections import OrderedDict
 from collections.abc import Sequence
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -24,7 +26,7 @@ Bools = npt.NDArray[np.bool_]
 
 
 class Alike:
-    """Filter results and raw scores of one spec for every row."""
+    """PreFilter's answers, Filter results and raw scores of one kind of pod, the latter for every row."""
 
     __slots__ = (
         "_filters",
@@ -33,6 +35,7 @@ class Alike:
         "_scores",
         "_static_epoch",
         "_usage_epoch",
+        "answers",
         "fits",
         "pre",
         "raw",
@@ -46,8 +49,9 @@ class Alike:
         snapshot: Snapshot,
     ) -> None:
         self.pre = pre
-        self._filters = tuple(filters)
-        self._scores = tuple(scores)
+        self.answers = pre.answers  # of PreFilter, of the plugins that answer alike for alike pods
+        self._filters = tuple((plugin, state, Reads.USAGE in plugin.reads) for plugin, state in filters)
+        self._scores = tuple((plugin, state, Reads.USAGE in plugin.reads) for plugin, state in scores)
         self.raw: dict[str, Ints] = {}
         self._static_epoch = self._usage_epoch = 0
         self.fits: Bools
@@ -75,58 +79,98 @@ class Alike:
             return
         self._static_epoch, self._usage_epoch = static, usage
         if reshaped.size:
-            self._ask(snapshot, reshaped, Reads.NODE | Reads.USAGE)
+            self._ask(snapshot, reshaped, only_usage=False)
         if refilled.size:
-            self._ask(snapshot, refilled, Reads.USAGE)
+            self._ask(snapshot, refilled, only_usage=True)
 
     def _compute(self, snapshot: Snapshot) -> None:
         self._static_epoch, self._usage_epoch = snapshot.static.epoch, snapshot.usage.epoch
         self._open = np.zeros(snapshot.capacity, dtype=np.bool_)
         self._roomy = np.zeros(snapshot.capacity, dtype=np.bool_)
         self.fits = np.zeros(snapshot.capacity, dtype=np.bool_)
-        self.raw = {p.name: np.zeros(snapshot.capacity, dtype=np.int64) for p, _ in self._scores}
-        self._ask(snapshot, None, Reads.NODE | Reads.USAGE)
+        self.raw = {p.name: np.zeros(snapshot.capacity, dtype=np.int64) for p, _, _ in self._scores}
+        self._ask(snapshot, None, only_usage=False)
 
-    def _ask(self, snapshot: Snapshot, rows: Ints | None, changed: Reads) -> None:
+    def _ask(self, snapshot: Snapshot, rows: Ints | None, *, only_usage: bool) -> None:
         """Ask the plugins that read what changed about these rows (None: all)."""
         nodes = Nodes(snapshot, rows)
         target: Ints | slice = slice(None) if rows is None else rows
         opened = snapshot.alive[target].copy()
         roomy = np.ones(opened.size, dtype=np.bool_)
-        for plugin, state in self._filters:
-            if plugin.reads & Reads.USAGE:
+        for plugin, state, reads_usage in self._filters:
+            if reads_usage:
                 roomy &= verdict_of(plugin, state, nodes).fits
-            elif changed & Reads.NODE:
+            elif not only_usage:
                 opened &= verdict_of(plugin, state, nodes).fits
-        if changed & Reads.NODE:
+        if not only_usage:
             self._open[target] = opened
         self._roomy[target] = roomy
         self.fits[target] = self._open[target] & roomy
-        for scorer, state in self._scores:
-            if scorer.reads & changed:
+        for scorer, state, reads_usage in self._scores:
+            if reads_usage or not only_usage:
                 self.raw[scorer.name][target] = scores_of(scorer, state, nodes)
 
 
+class Likeness:
+    """What pods must have in common to be alike: their spec, but for what it says about other pods.
+
+    So the pods of many templates, each spread by a selector of its own, are alike as far as nodes are concerned.
+    """
+
+    __slots__ = ("_hash", "_parts")
+
+    def __init__(self, spec: PodSpec) -> None:
+        parts = [getattr(spec, name) for name in _PLAIN]
+        asked = spec.requests
+        self._parts = (
+            *parts,
+            tuple(asked.amounts.items()),
+            asked.scoring_cpu,
+            asked.scoring_memory,
+            tuple(sorted(spec.node_selector.items())),
+        )
+        self._hash = hash(self._parts)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Likeness) and self._parts == other._parts)
+
+
+_PLAIN = tuple(
+    field.name
+    for field in fields(PodSpec)
+    if field.name not in {"requests", "node_selector", "pod_affinity", "spread"}
+)
+
+
+@functools.lru_cache(maxsize=8192)
+def _likeness(spec: PodSpec) -> Likeness:
+    return Likeness(spec)
+
+
 class AlikeCache:
-    """The entries of the specs used last, bounded in memory."""
+    """The entries of the kinds of pods seen last, bounded in memory."""
 
     #: Bytes of columns kept at the most.
     LIMIT = 32 * 1024 * 1024
 
     def __init__(self) -> None:
-        self._entries: OrderedDict[PodSpec, tuple[Alike, int]] = OrderedDict()
+        self._entries: OrderedDict[Likeness, tuple[Alike, int]] = OrderedDict()
         self._bytes = 0
 
     def get(self, spec: PodSpec, snapshot: Snapshot) -> Alike | None:
-        """The entry of a spec, up to date with the snapshot; None if there is none."""
-        known = self._entries.get(spec)
+        """The entry of pods like those of a spec, up to date with the snapshot; None if there is none."""
+        likeness = _likeness(spec)
+        known = self._entries.get(likeness)
         if known is None:
             return None
-        self._entries.move_to_end(spec)
+        self._entries.move_to_end(likeness)
         entry, size = known
         entry.refresh(snapshot)
         if entry.nbytes != size:  # the snapshot has grown
-            self._entries[spec] = (entry, entry.nbytes)
+            self._entries[likeness] = (entry, entry.nbytes)
             self._bytes += entry.nbytes - size
             self._make_room()
         return entry
@@ -134,7 +178,7 @@ class AlikeCache:
     def put(self, spec: PodSpec, entry: Alike) -> None:
         """Keep an entry; the longest unused ones make room."""
         size = entry.nbytes
-        self._entries[spec] = (entry, size)
+        self._entries[_likeness(spec)] = (entry, size)
         self._bytes += size
         self._make_room()
 

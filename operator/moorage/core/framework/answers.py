@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
@@ -73,7 +73,8 @@ def _checked(plugin: Plugin, point: str, scores: object, number: int) -> Ints:
 class PreFiltered:
     """PreFilter's joint answer: the Filter plugins that have something to say, with their states.
 
-    ``names`` (None: all) are the only nodes that come into question, because of ``narrowed_by``.
+    ``names`` (None: all) are the only nodes that come into question, because of ``narrowed_by``.  ``answers``
+    holds what each plugin said that answers alike for alike pods.
     """
 
     active: tuple[tuple[FilterPlugin[Any], Any], ...] = ()
@@ -81,6 +82,7 @@ class PreFiltered:
     narrowed_by: tuple[str, ...] = ()
     rejection: Rejection | None = None
     rejectors: frozenset[str] = frozenset()  # whose change of mind would lift ``rejection``
+    answers: Mapping[str, Any] = field(default_factory=dict)
 
 
 def rejection_at(plugin: str, verdict: Verdict, index: int) -> Rejection | None:

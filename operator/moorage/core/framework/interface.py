@@ -154,7 +154,11 @@ class FilterPlugin(Plugin, Protocol[S]):
     reads: ClassVar[Reads]
 
     def pre_filter(self, pod: Pod, snapshot: Snapshot) -> S | Skip | Rejected | Narrowed[S]:
-        """Precompute what ``filter`` needs; without ``Reads.CLUSTER`` from nothing but ``pod.spec``."""
+        """Precompute what ``filter`` needs.
+
+        Without ``Reads.CLUSTER`` from nothing but ``pod.spec``, and not from what that says about other pods
+        (``pod_affinity``, ``spread``).
+        """
         ...
 
     def filter(self, state: S, nodes: Nodes) -> Verdict:

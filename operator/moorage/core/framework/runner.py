@@ -130,15 +130,21 @@ class Runner:
 
     # -- PreFilter and Filter --------------------------------------------------------------------
 
-    def pre_filter(self, pod: Pod) -> PreFiltered:
-        """Run PreFilter of all plugins; raises PluginError."""
+    def pre_filter(self, pod: Pod, known: Mapping[str, Any] | None = None) -> PreFiltered:
+        """Run PreFilter of all plugins but those whose answer is known; raises PluginError."""
+        answers: dict[str, Any] = {}
         active: list[tuple[FilterPlugin[Any], Any]] = []
         names: frozenset[str] | None = None
         narrowed_by: list[str] = []
         rejection: Rejection | None = None
         rejectors: frozenset[str] = frozenset()
         for plugin in self.filters:
-            answer = guarded(plugin, "PreFilter", plugin.pre_filter, pod, self.snapshot)
+            if known is not None and plugin.name in known:
+                answer = known[plugin.name]
+            else:
+                answer = guarded(plugin, "PreFilter", plugin.pre_filter, pod, self.snapshot)
+            if plugin.name not in self._cluster_filters:
+                answers[plugin.name] = answer
             if answer is Skip.SKIP:
                 continue
             if isinstance(answer, Rejected):
@@ -163,7 +169,7 @@ class Runner:
         rank = self._rank
         if rank is not None:
             active = sorted((each for each in active if each[0].name in rank), key=lambda e: rank[e[0].name])
-        return PreFiltered(tuple(active), names, tuple(sorted(narrowed_by)), rejection, rejectors)
+        return PreFiltered(tuple(active), names, tuple(sorted(narrowed_by)), rejection, rejectors, answers)
 
     def screen(self, pod: Pod, nominated: Mapping[int, Sequence[Pod]]) -> Screened:
         """Find the feasible nodes, judging nodes with nominated pods both with and without those.
@@ -176,7 +182,7 @@ class Runner:
         if alike is not None and not self._cluster_filters:
             pre, feasible = alike.pre, alike.fits.copy()
         else:
-            pre = self.pre_filter(pod)
+            pre = self.pre_filter(pod, None if alike is None else alike.answers)
             if pre.rejection is not None:
                 return Screened(np.zeros(snapshot.capacity, dtype=np.bool_), pre, None)
             if alike is None:
@@ -184,7 +190,7 @@ class Runner:
             feasible = alike.fits.copy()
             nodes = Nodes(snapshot)
             for plugin, state in pre.active:
-                if plugin.reads & Reads.CLUSTER and plugin.name not in self._late:
+                if plugin.name in self._cluster_filters and plugin.name not in self._late:
                     feasible &= self._filter(plugin, state, nodes).fits
         if pre.names is not None:
             feasible &= self._named(pre.names)

@@ -5,7 +5,7 @@ The words are kube-scheduler's (``framework.ClusterEvent``, ``ActionType``, ``Qu
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from enum import Flag, StrEnum, auto
 from typing import Any
@@ -26,6 +26,8 @@ class Resource(StrEnum):
     CSI_DRIVER = "CSIDriver"
     CSI_STORAGE_CAPACITY = "CSIStorageCapacity"
     VOLUME_ATTACHMENT = "VolumeAttachment"
+    NAMESPACE = "Namespace"
+    WORKLOAD = "Workload"  # a Service or a controller, for default spreading
 
 
 class Action(Flag):
@@ -44,17 +46,23 @@ class Action(Flag):
     UPDATE_POD_SCALE_DOWN = auto()
     UPDATE_POD_TOLERATIONS = auto()
     UPDATE_POD_GATES_ELIMINATED = auto()
+    UPDATE_POD_DELETING = auto()  # it was asked to go, and takes its room until it has gone
     UPDATE_POD_OTHER = auto()
+    UPDATE_OTHER = auto()  # of an object that is neither node nor pod
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterEvent:
-    """One change: ``old`` and ``new`` are the objects before and after (None where there is none)."""
+    """One change: ``old`` and ``new`` are the objects before and after (None where there is none).
+
+    ``namespace_labels`` gives the labels of a namespace, for hints about affinity terms that select by these.
+    """
 
     resource: Resource
     action: Action
     old: Any = None
     new: Any = None
+    namespace_labels: Callable[[str], Mapping[str, str]] | None = None
 
 
 #: Whether the change may help the pod.  Must be cheap and must not raise.
@@ -66,10 +74,13 @@ class WakesOn:
     """A plugin's interest in a kind of change; without a hint every such change wakes its pods.
 
     ``per_spec`` tells that the hint reads nothing of the pod but its spec, so the queue asks once
-    for all alike pods.
+    for all alike pods.  A hint that reads more may say in ``alike`` which pods get the same answer: those for
+    which that function gives equal keys.  ``concerns`` is asked first and once: false if the change helps nobody.
     """
 
     resource: Resource
     action: Action
     hint: QueueingHint | None = None
     per_spec: bool = True
+    alike: Callable[[Pod], Hashable] | None = None
+    concerns: Callable[[ClusterEvent], bool] | None = None

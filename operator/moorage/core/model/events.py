@@ -17,6 +17,7 @@ from moorage.core.model.extender import Answer
 from moorage.core.model.node import Node
 from moorage.core.model.pod import Pod, PodRef
 from moorage.core.model.storage import StorageKind, StorageObject
+from moorage.core.model.workload import Namespace, Workload, WorkloadKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +105,36 @@ class StorageGone:
 
     kind: StorageKind
     key: str
+
+
+@dataclass(frozen=True, slots=True)
+class NamespaceApplied:
+    """A namespace exists with these labels (new or changed)."""
+
+    namespace: Namespace
+
+
+@dataclass(frozen=True, slots=True)
+class NamespaceGone:
+    """A namespace no longer exists."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadApplied:
+    """A Service or a controller exists with this selector (new or changed)."""
+
+    workload: Workload
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadGone:
+    """A Service or a controller no longer exists."""
+
+    kind: WorkloadKind
+    namespace: str
+    name: str
 
 
 class BindFailure(StrEnum):
@@ -222,4 +253,8 @@ Event = (
     | StorageGone
     | VolumesPrepared
     | VolumesNotPrepared
+    | NamespaceApplied
+    | NamespaceGone
+    | WorkloadApplied
+    | WorkloadGone
 )

@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from moorage.core.model.affinity import PodAffinity
 from moorage.core.model.pod_volumes import NO_VOLUMES, PodVolumes
 from moorage.core.model.resources import Requests
 from moorage.core.model.selector import NodeSelector, PreferredTerm
+from moorage.core.model.spread import SpreadConstraint
 from moorage.core.model.taint import Toleration
 
 _EMPTY: Mapping[str, str] = MappingProxyType({})
@@ -35,16 +37,18 @@ class OwnerRef:
     kind: str
     name: str
     uid: str = ""
+    api_version: str = ""  # "" where nobody said
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
 class PodSpec:
     """The part of a pod that all pods of one template share.
 
-    Instances are interned by the converter and compared by identity: two pods with the same
-    ``PodSpec`` object are *alike*, and whatever depends only on the spec and on a node is computed
-    once for both.  ``node_selector`` is ``spec.nodeSelector`` as requirements on labels;
-    ``required`` and ``preferred`` are the two halves of ``affinity.nodeAffinity``.
+    Instances are interned by the converter and compared by identity.  Pods of specs that differ in nothing but
+    ``pod_affinity`` and ``spread`` are *alike*, and whatever depends only on the rest and on a node is computed
+    once for all of them.  ``node_selector`` is ``spec.nodeSelector`` as requirements on labels;
+    ``required`` and ``preferred`` are the two halves of ``affinity.nodeAffinity``, ``pod_affinity`` is the rest
+    of ``affinity`` and ``spread`` are the topology spread constraints.
     ``required_features`` are those a node must declare for this pod.
     ``unsupported`` names the features the pod asks for that this version cannot honour, each as
     a phrase for the user; such a pod is refused, never placed without them.  ``ignored_preferences`` names those
@@ -59,6 +63,8 @@ class PodSpec:
     node_selector: Mapping[str, str] = field(default_factory=_no_strings)
     required: NodeSelector | None = None
     preferred: tuple[PreferredTerm, ...] = ()
+    pod_affinity: PodAffinity | None = None
+    spread: tuple[SpreadConstraint, ...] = ()
     tolerations: tuple[Toleration, ...] = ()
     host_ports: tuple[HostPort, ...] = ()
     images: tuple[str, ...] = ()  # normalised names, one entry per container

@@ -9,15 +9,16 @@ first in line among those backing off is tried early, unless it backs off from a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from moorage.core.model.cluster_event import ClusterEvent, QueueingHint, WakesOn
+from moorage.core.model.cluster_event import ClusterEvent
 from moorage.core.model.instructions import Fault
-from moorage.core.model.pod import Pod, PodSpec
+from moorage.core.model.pod import Pod
 from moorage.core.queue.in_flight import InFlight
 from moorage.core.queue.line import Line
+from moorage.core.queue.unschedulable import UnschedulablePods, Wakes
 
 
 class Place(StrEnum):
@@ -60,11 +61,7 @@ class QueueSettings:
     flush_every: float = 30.0
 
 
-#: What unschedulable pods wait for: the plugins that rejected them, of one profile.
-_Group = tuple[frozenset[str], str]
-
 SortKey = Callable[[Pod, float], tuple[float, ...]]
-Wakes = Callable[[Pod], Mapping[str, Sequence[WakesOn]]]
 
 
 class SchedulingQueue:
@@ -76,15 +73,13 @@ class SchedulingQueue:
 
     def __init__(self, sort_key: SortKey, wakes: Wakes, settings: QueueSettings | None = None) -> None:
         self._sort_key = sort_key
-        self._wakes = wakes
         self._settings = settings or QueueSettings()
         self._pods: dict[str, QueuedPod] = {}
         self._active: Line[tuple[float, ...]] = Line(self._current)
         self._backoff: Line[float] = Line(self._current)  # by the end of the backoff
         self._early: Line[tuple[float, ...]] = Line(self._current)  # the same pods, by who is next
-        self._unschedulable: dict[_Group, dict[str, QueuedPod]] = {}
+        self._unschedulable = UnschedulablePods(wakes)
         self._held: dict[str, bool] = {}  # whether a change that helps came meanwhile
-        self._faults: list[Fault] = []
         self._counts = dict.fromkeys(Place, 0)
         self._tickets = 0
         self._next_flush = 0.0
@@ -151,6 +146,8 @@ class SchedulingQueue:
         queued.left = False
         if resort:
             self._move(queued, Place.ACTIVE, queued.since)
+        elif queued.place is Place.UNSCHEDULABLE:
+            self._unschedulable.add(queued)
         return queued
 
     def ungate(self, uid: str, now: float) -> None:
@@ -221,7 +218,7 @@ class SchedulingQueue:
         queued.age_from = now
         queued.backoff_until = now + self._backoff_seconds(queued.unschedulable_count)
         queued.backs_off_from_error = False
-        if missed is None or any(self._helps(queued, event, {}) for event in missed):
+        if missed is None or any(self._unschedulable.helps(queued, event) for event in missed):
             self._move(queued, Place.BACKOFF, now)
         else:
             self._move(queued, Place.UNSCHEDULABLE, now)
@@ -257,17 +254,10 @@ class SchedulingQueue:
     def wake(self, event: ClusterEvent, now: float, *, but: str = "") -> int:
         """Move the unschedulable pods that the change may help, but for the one of that UID; returns how many."""
         self._in_flight.note(event)
-        woken: list[QueuedPod] = []
-        asked: dict[tuple[PodSpec, int], bool] = {}
-        for (rejectors, _), pods in self._unschedulable.items():
-            if rejectors and not any(self._listens(next(iter(pods.values())), event)):
-                continue  # all of them wait for the same plugins of the same profile
-            woken += [
-                queued for uid, queued in pods.items() if uid != but and self._helps(queued, event, asked)
-            ]
+        woken = self._unschedulable.helped_by(event, but=but)
         for uid, helped in self._held.items():
             if uid != but and not helped:
-                self._held[uid] = self._helps(self._pods[uid], event, asked)
+                self._held[uid] = self._unschedulable.helps(self._pods[uid], event)
         for queued in woken:
             self._reactivate(queued, now)
         return len(woken)
@@ -275,10 +265,9 @@ class SchedulingQueue:
     def wake_all(self, scheduler_names: Collection[str], now: float) -> None:
         """Their profiles have changed, and with them what may reject a pod: all pods of these names are tried again."""
         self._in_flight.lose_track()
-        for (_, name), pods in list(self._unschedulable.items()):
-            if name in scheduler_names:
-                for queued in list(pods.values()):
-                    self._reactivate(queued, now)
+        for queued in self._unschedulable.everyone():
+            if queued.pod.spec.scheduler_name in scheduler_names:
+                self._reactivate(queued, now)
         for uid in self._held:
             if self._pods[uid].pod.spec.scheduler_name in scheduler_names:
                 self._held[uid] = True
@@ -288,46 +277,12 @@ class SchedulingQueue:
         queued = self._pods[uid]
         if queued.place is Place.IN_FLIGHT:
             self._in_flight.note(event)
-        elif queued.place is Place.UNSCHEDULABLE and self._helps(queued, event, {}):
+        elif queued.place is Place.UNSCHEDULABLE and self._unschedulable.helps(queued, event):
             self._reactivate(queued, now)
-
-    def _listens(self, queued: QueuedPod, event: ClusterEvent) -> Iterable[WakesOn]:
-        """The interests in this kind of change of the plugins that rejected the pod."""
-        wakes = self._wakes(queued.pod)
-        for name in queued.rejectors:
-            for interest in wakes.get(name, ()):
-                if interest.resource is event.resource and interest.action & event.action:
-                    yield interest
-
-    def _helps(self, queued: QueuedPod, event: ClusterEvent, asked: dict[tuple[PodSpec, int], bool]) -> bool:
-        if not queued.rejectors:
-            return True
-        for interest in self._listens(queued, event):
-            if interest.hint is None:
-                return True
-            key = (queued.pod.spec, id(interest))
-            answer = asked.get(key)
-            if answer is None:
-                answer = self._ask(interest.hint, queued.pod, event)
-                if interest.per_spec:
-                    asked[key] = answer
-            if answer:
-                return True
-        return False
-
-    def _ask(self, hint: QueueingHint, pod: Pod, event: ClusterEvent) -> bool:
-        """The hint's answer; yes if it raises, since a try too many does less harm than a pod that sleeps."""
-        try:
-            return bool(hint(pod, event))
-        except Exception as error:  # noqa: BLE001 - foreign code
-            name = getattr(hint, "__qualname__", repr(hint))
-            self._faults.append(Fault(f"queueing hint {name}: {type(error).__name__}: {error}", pod.ref))
-            return True
 
     def drain_faults(self) -> list[Fault]:
         """What hints have raised since the last call."""
-        faults, self._faults = self._faults, []
-        return faults
+        return self._unschedulable.drain_faults()
 
     def _reactivate(self, queued: QueuedPod, now: float) -> None:
         if queued.backoff_until > now:
@@ -343,10 +298,9 @@ class SchedulingQueue:
                 self._move(self._pods[uid], Place.ACTIVE, now)
         if now >= self._next_flush:
             self._next_flush = now + self._settings.flush_every
-            for pods in list(self._unschedulable.values()):
-                for queued in list(pods.values()):
-                    if now - queued.since >= self._settings.flush_after:
-                        self._reactivate(queued, now)
+            for queued in self._unschedulable.everyone():
+                if now - queued.since >= self._settings.flush_after:
+                    self._reactivate(queued, now)
 
     # -- places ----------------------------------------------------------------------------------
 
@@ -366,22 +320,15 @@ class SchedulingQueue:
                 if not queued.backs_off_from_error:
                     self._early.push(self._sort_key(queued.pod, queued.age_from), queued.ticket, uid)
             case Place.UNSCHEDULABLE:
-                self._unschedulable.setdefault(_group(queued), {})[uid] = queued
+                self._unschedulable.add(queued)
             case _:
                 pass
 
     def _leave(self, queued: QueuedPod) -> None:
         self._counts[queued.place] -= 1
         if queued.place is Place.UNSCHEDULABLE:
-            group = self._unschedulable[_group(queued)]
-            del group[queued.pod.uid]
-            if not group:
-                del self._unschedulable[_group(queued)]
+            self._unschedulable.discard(queued.pod.uid)
 
     def _current(self, ticket: int, uid: str) -> bool:
         queued = self._pods.get(uid)
         return queued is not None and queued.ticket == ticket
-
-
-def _group(queued: QueuedPod) -> _Group:
-    return queued.rejectors, queued.pod.spec.scheduler_name

@@ -19,8 +19,13 @@ from moorage.core.snapshot.images import ImageColumns
 from moorage.core.snapshot.journal import Journal
 from moorage.core.snapshot.labels import LabelColumn
 from moorage.core.snapshot.masks import MaskCache
+from moorage.core.snapshot.namespaces import Namespaces
+from moorage.core.snapshot.pod_counts import PodCounts
+from moorage.core.snapshot.pod_terms import PodTerms
 from moorage.core.snapshot.storage import Storage
 from moorage.core.snapshot.taints import TaintSets
+from moorage.core.snapshot.topology import Topology
+from moorage.core.snapshot.workloads import Workloads
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -56,6 +61,11 @@ class Snapshot:
         self.storage = Storage()
         self.attached = AttachedVolumes(self.storage, self.capacity)
         self.storage.listen(self.attached.storage_changed)
+        self.topology = Topology(self)
+        self.pod_counts = PodCounts(self)
+        self.pod_terms = PodTerms()
+        self.namespaces = Namespaces()
+        self.workloads = Workloads()
         self._row_of: dict[str, int] = {}
         self._free_rows: list[int] = []
         self._allocatable: dict[str, AmountColumn] = {}
@@ -176,6 +186,8 @@ class Snapshot:
             self.images.set(row, node)
         if before is None:
             self.attached.node_added(row, node.name)
+        if before is None or before.labels != node.labels or before.taints != node.taints:
+            self.topology.changed()
         self.static.mark(row)
         return row
 
@@ -199,6 +211,7 @@ class Snapshot:
                 del self._labels[key]
         self.images.set(row, None)
         self.attached.node_dropped(row)
+        self.topology.changed()
         self._free_rows.append(row)
         self.static.mark(row)
 
@@ -249,6 +262,7 @@ class Snapshot:
         self.taints.grow(new)
         self.images.grow()
         self.attached.grow(new)
+        self.pod_counts.grow(new)
         self._masks.clear()
 
     # -- pods ------------------------------------------------------------------------------------
@@ -263,7 +277,20 @@ class Snapshot:
         if pod.volumes:
             self.disks.add(row, pod.volumes.disks)
             self.attached.add(row, pod)
+        self._tell(row, pod)
         self.usage.mark(row)
+
+    def refresh_pod(self, row: int, pod: Pod) -> None:
+        """A pod on that row has a new description but takes what it took."""
+        before = self.pods[row][pod.uid]
+        self.pods[row][pod.uid] = pod
+        if (
+            before.labels != pod.labels
+            or before.deleting != pod.deleting
+            or before.spec.pod_affinity is not pod.spec.pod_affinity
+        ):
+            self._tell_no_more(row, before)
+            self._tell(row, pod)
 
     def remove_pod(self, row: int, pod: Pod) -> None:
         """Take a pod off that row again; ``pod`` must be the very object that was added."""
@@ -275,12 +302,24 @@ class Snapshot:
         if counted.volumes:
             self.disks.remove(row, counted.volumes.disks)
             self.attached.remove(row, counted)
+        self._tell_no_more(row, counted)
         self.usage.mark(row)
 
     def arrange_pods(self, row: int, order: Iterable[str]) -> None:
         """Put the pods of a row into this order of UIDs, which names each of them: that of their arrival."""
         pods = self.pods[row]
         self.pods[row] = {uid: pods[uid] for uid in order}
+
+    def _tell(self, row: int, pod: Pod) -> None:
+        """Let those know of the pod who count pods by labels and keep the affinity terms of pods."""
+        self.pod_counts.add(row, pod)
+        if pod.spec.pod_affinity is not None:
+            self.pod_terms.add(row, pod)
+
+    def _tell_no_more(self, row: int, pod: Pod) -> None:
+        self.pod_counts.remove(row, pod)
+        if pod.spec.pod_affinity is not None:
+            self.pod_terms.remove(row, pod)
 
     def _count(self, row: int, requests: Requests, sign: int) -> None:
         for resource, amount in requests.amounts.items():

@@ -13,9 +13,11 @@ from moorage.core.model.selector import NodeSelector, NodeSelectorTerm, Requirem
 from moorage.core.model.taint import Toleration
 from moorage.core.snapshot.snapshot import Snapshot
 from moorage.core.snapshot.taints import Measure
+from moorage.core.snapshot.topology import Domains
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
+Ids = npt.NDArray[np.intp]
 
 
 class Nodes:
@@ -44,6 +46,15 @@ class Nodes:
     def node(self, index: int) -> Node:
         """The node at a position of this view, for checks that cannot be vectorised."""
         return self.snapshot.node_at(int(self.rows[index]))
+
+    @property
+    def whole(self) -> bool:
+        """Whether it is the whole table, free rows included."""
+        return self._all
+
+    def ids(self, domains: Domains) -> Ids:
+        """The domain of each node; ``domains.size`` where it does not have the label."""
+        return domains.ids if self._all else domains.ids.take(self.rows)
 
     def false(self) -> Bools:
         """A fresh mask of no node."""

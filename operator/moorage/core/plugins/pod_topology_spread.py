@@ -1,0 +1,269 @@
+"""PodTopologySpread: keep the pods of a set evenly spread over zones, hosts or whatever a node label tells apart.
+
+Source of the rules: Kubernetes documentation, "Pod Topology Spread Constraints", and kube-scheduler v1.37.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from moorage.core.framework import go_math
+from moorage.core.framework.interface import MAX_NODE_SCORE, Bools, Ints, Reads, Reason, Skip, Verdict
+from moorage.core.framework.spread_hints import SpreadHints
+from moorage.core.framework.spreading import Spread, Spreads, default_spreads, own_spreads
+from moorage.core.model.cluster_event import WakesOn
+from moorage.core.model.pod import Pod
+from moorage.core.model.spread import HOSTNAME, SYSTEM_DEFAULTS, SpreadDefaults
+from moorage.core.snapshot.domain_counts import DomainCounts
+from moorage.core.snapshot.snapshot import Snapshot
+from moorage.core.snapshot.topology import Domains, Scope
+from moorage.core.snapshot.view import Nodes
+
+Floats = npt.NDArray[np.float64]
+Counts = npt.NDArray[np.int32]
+
+_TEXT = "node(s) didn't match pod topology spread constraints"
+_REASONS = (Reason(_TEXT), Reason(f"{_TEXT} (missing required label)", resolvable=False))
+_NONE = Spreads((), ())
+#: The raw score of a node that lacks a topology key: it gets 0 whatever the others get.
+_IGNORED = -1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Counted:
+    """A hard constraint and where its pods are; the counts are live.
+
+    ``own`` is 1 if the pod counts itself.  ``shift`` is added to the domain ``at``: see ``with_pods``.
+    """
+
+    spread: Spread
+    counts: DomainCounts
+    scope: Scope
+    own: int
+    at: int = 0
+    shift: int = 0
+
+    def admitted(self) -> Bools:
+        """The domains that can take the pod without too great a skew, shape (size + 1,)."""
+        values = self.counts.values
+        if self.shift:
+            values = values.copy()
+            values[self.at] += self.shift
+        constraint = self.spread.constraint
+        present = self.scope.present(self.counts.domains)
+        least = 0
+        if present.size >= max(constraint.min_domains, 1):
+            least = int(values.take(present).min())
+        admitted: Bools = values <= constraint.max_skew + least - self.own
+        admitted[-1] = False
+        return admitted
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HardState:
+    """What Filter needs."""
+
+    pod: Pod
+    constraints: tuple[Counted, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Weighed:
+    """A soft constraint: ``by_domain`` holds each domain's share of the score, shape (size + 1,), 0 without the label.
+
+    For the hostname the pods on each node are counted instead: ``by_row``, shape (capacity,).
+    """
+
+    domains: Domains
+    max_skew: int
+    weight: float
+    by_domain: Floats | None
+    by_row: Counts | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SoftState:
+    """What Score needs; nodes outside ``scope`` are ignored."""
+
+    constraints: tuple[Weighed, ...]
+    scope: Scope
+
+
+@dataclass(frozen=True, slots=True)
+class PodTopologySpread:
+    """``defaults`` hold for pods without constraints that belong to a Service or a workload."""
+
+    name: ClassVar[str] = "PodTopologySpread"
+    reads: ClassVar[Reads] = Reads.CLUSTER
+
+    defaults: SpreadDefaults = SYSTEM_DEFAULTS
+
+    def _spreads(self, pod: Pod, snapshot: Snapshot, *, hard: bool) -> Spreads:
+        if pod.spec.spread:
+            return own_spreads(pod, hard=hard)
+        if not any(constraint.hard is hard for constraint in self.defaults.constraints):
+            return _NONE
+        peers = snapshot.workloads.peers(pod)
+        return _NONE if peers is None else default_spreads(pod, self.defaults, peers, hard=hard)
+
+    # -- Filter ----------------------------------------------------------------------------------
+
+    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> HardState | Skip:
+        """Count the pods of each hard constraint by domain."""
+        spreads = self._spreads(pod, snapshot, hard=True)
+        if not spreads.items:
+            return Skip.SKIP
+        topology = snapshot.topology
+        counted = []
+        for spread in spreads.items:
+            domains = topology.domains(spread.constraint.topology_key)
+            scope = topology.scope(spreads.keys, spread.rules)
+            counts = snapshot.pod_counts.by_domain(spread.query, domains, scope)
+            counted.append(Counted(spread, counts, scope, int(spread.means(pod))))
+        return HardState(pod, tuple(counted))
+
+    def with_pods(
+        self, state: HardState, row: int, added: Sequence[Pod], removed: Sequence[Pod], snapshot: Snapshot
+    ) -> HardState:
+        """The counts follow the snapshot; what is left is where kube-scheduler's do not.
+
+        It adds and takes away every pod that the selector matches, also those that it has not counted in the first
+        place: dying ones, and all pods where the selector is empty.
+        """
+        constraints = tuple(_shifted(c, state.pod.namespace, row, added, removed) for c in state.constraints)
+        return replace(state, constraints=constraints) if constraints != state.constraints else state
+
+    def filter(self, state: HardState, nodes: Nodes) -> Verdict:
+        """The first constraint that speaks against a node says why: a label that is missing, or too great a skew."""
+        admitted = [(c.counts.domains, c.admitted()) for c in state.constraints]
+        fits: Bools | None = None
+        for domains, good in admitted:
+            here = good.take(nodes.ids(domains))
+            fits = here if fits is None else fits & here
+        assert fits is not None, "without constraints the plugin skips"
+
+        def explain() -> Bools:
+            failed = np.zeros((2, len(nodes)), dtype=np.bool_)
+            undecided = np.ones(len(nodes), dtype=np.bool_)
+            for domains, good in admitted:
+                ids = nodes.ids(domains)
+                lacking = ids == domains.size
+                failed[1] |= undecided & lacking
+                failed[0] |= undecided & ~lacking & ~good.take(ids)
+                undecided &= good.take(ids)
+            return failed
+
+        return Verdict.lazy(_REASONS, fits, explain)
+
+    # -- Score -----------------------------------------------------------------------------------
+
+    def pre_score(self, pod: Pod, snapshot: Snapshot, nodes: Nodes) -> SoftState | Literal[Skip.SKIP]:
+        """Weigh each soft constraint by the number of domains among the nodes asked about."""
+        spreads = self._spreads(pod, snapshot, hard=False)
+        if not spreads.items:
+            return Skip.SKIP
+        topology = snapshot.topology
+        need = spreads.keys if pod.spec.spread or not self.defaults.system else ()
+        scored = topology.scope(need, None)
+        rows = nodes.rows
+        if nodes.whole or not scored.everywhere:
+            rows = rows[scored.mask.take(rows)]
+        weighed = []
+        for spread in spreads.items:
+            constraint = spread.constraint
+            domains = topology.domains(constraint.topology_key)
+            by_domain: Floats | None = None
+            by_row: Counts | None = None
+            if constraint.topology_key == HOSTNAME:
+                weight = go_math.log(float(rows.size + 2))
+                by_row = snapshot.pod_counts.tally(spread.query).counts
+            else:
+                weight = go_math.log(float(_number_of_domains(domains, rows) + 2))
+                scope = topology.scope(need, spread.rules)
+                values = snapshot.pod_counts.by_domain(spread.query, domains, scope).values
+                if (
+                    domains.blank >= 0
+                ):  # the empty value is one domain with the nodes that have no label at all
+                    values = values.copy()
+                    values[domains.blank] += values[-1]
+                by_domain = values * np.float64(weight) + float(constraint.max_skew - 1)
+                by_domain[-1] = 0.0
+            weighed.append(Weighed(domains, constraint.max_skew, weight, by_domain, by_row))
+        return SoftState(tuple(weighed), scored)
+
+    def score(self, state: SoftState, nodes: Nodes) -> Ints:
+        """Matching pods nearby, weighed; fewer is better."""
+        total: Floats | None = None
+        for weighed in state.constraints:
+            if weighed.by_domain is not None:
+                share = weighed.by_domain.take(nodes.ids(weighed.domains))
+            else:
+                assert weighed.by_row is not None, "one of the two is there"
+                share = weighed.by_row.take(nodes.rows) * np.float64(weighed.weight)
+                share += float(weighed.max_skew - 1)
+                if not weighed.domains.complete:
+                    share[nodes.ids(weighed.domains) == weighed.domains.size] = 0.0
+            total = share if total is None else total + share
+        assert total is not None, "without constraints the plugin skips"
+        raw = go_math.rounded(total)
+        if not state.scope.everywhere:
+            raw[~state.scope.mask.take(nodes.rows)] = _IGNORED
+        return raw
+
+    def normalize(self, raw: Ints) -> Ints:
+        """The fewer pods, the more points; ignored nodes get none."""
+        if not raw.size:
+            return raw
+        most, least = int(raw.max()), int(raw.min())
+        if least < 0:
+            ignored = raw < 0
+            least = int(raw[~ignored].min()) if most >= 0 else 0
+            scores = self._scaled(raw, least, most)
+            scores[ignored] = 0
+            return scores
+        return self._scaled(raw, least, most)
+
+    @staticmethod
+    def _scaled(raw: Ints, least: int, most: int) -> Ints:
+        if most <= 0:
+            return np.full_like(raw, MAX_NODE_SCORE)
+        scaled: Ints = MAX_NODE_SCORE * (most + least - raw) // most
+        return scaled
+
+    def wakes_on(self) -> Sequence[WakesOn]:
+        """What may even out the spread."""
+        return SpreadHints(self.defaults).wakes_on()
+
+
+def _shifted(
+    counted: Counted, namespace: str, row: int, added: Sequence[Pod], removed: Sequence[Pod]
+) -> Counted:
+    """The constraint with the difference between kube-scheduler's count and ours on the row's domain."""
+    uncounted = counted.spread.uncounted
+    if not uncounted and not any(pod.deleting for pods in (added, removed) for pod in pods):
+        return counted
+    if not counted.scope.mask[row]:
+        return counted
+    shift = 0
+    for pods, change in ((added, 1), (removed, -1)):
+        for pod in pods:
+            if (uncounted or pod.deleting) and pod.namespace == namespace and counted.spread.means(pod):
+                shift += change
+    if not shift:
+        return counted
+    return replace(counted, at=counted.counts.domains.ids.item(row), shift=shift)
+
+
+def _number_of_domains(domains: Domains, rows: Ints) -> int:
+    """Distinct values of the label among the rows; no label is the same as an empty one."""
+    marked = np.zeros(domains.size + 1, dtype=np.bool_)
+    marked[domains.ids.take(rows)] = True
+    number = int(np.count_nonzero(marked))
+    if domains.blank >= 0 and marked[-1] and marked[domains.blank]:
+        number -= 1
+    return number
