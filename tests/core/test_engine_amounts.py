@@ -53,7 +53,7 @@ def test_images_without_measure_cost_nobody_a_try():
     driven = plain()
     images = {"app:latest": MAX_AMOUNT, "db:1": MAX_AMOUNT}
     driven.tell(make_node("a", images=images), make_node("b", images=images))
-    driven.tell(make_pod("web", images=("app:latest", "db:1"), image_containers=2))
+    driven.tell(make_pod("web", images=("app:latest", "db:1")))
     assert list(driven.bound()) == ["web"]
 
 

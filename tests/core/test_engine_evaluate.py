@@ -42,7 +42,7 @@ def test_evaluate_changes_nothing():
     driven.tell(make_pod("queued"))
     before = state_of(driven.engine)
     for pod in (
-        make_pod("ask", cpu=100, ports=[80, 81], images=("app:latest",), image_containers=1),
+        make_pod("ask", cpu=100, ports=[80, 81], images=("app:latest",)),
         make_pod("too-big", cpu=9000, priority=20),
         make_pod("evicting", cpu=3800, priority=20),
         make_pod("gated", gates=("x",)),

@@ -168,7 +168,6 @@ def specs(draw: st.DrawFn, *, huge: bool = True) -> PodSpec:
         tolerations=tuple(draw(st.lists(tolerations, max_size=2))),
         host_ports=tuple(draw(st.lists(host_ports, max_size=2))),
         images=images,
-        image_containers=len(images),
         unsupported=() if plain else draw(st.sampled_from(((), (), (), ("volumes",)))),
     )
 

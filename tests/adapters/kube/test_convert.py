@@ -197,7 +197,7 @@ def test_images():
     assert spec.images == (
         "init:latest", "reg:5000/app:latest", "app:2", "registry.test/pause:1", "data@sha256:00",
     )  # fmt: skip
-    assert spec.image_containers == 5
+    assert len(spec.images) == 5
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from tests.kit.plugin_checks import scores
 def score(pod_images, *node_images):
     """The scores of nodes with these images."""
     nodes = [make_node(f"n{i}", images=images) for i, images in enumerate(node_images)]
-    pod = make_pod("web", images=pod_images, image_containers=len(pod_images))
+    pod = make_pod("web", images=pod_images)
     told = scores(ImageLocality(), pod, nodes)
     assert told is not None
     assert told[0] == told[1]

@@ -54,7 +54,6 @@ def read_pod_spec(spec: Mapping[str, Any], reader: Reader, sharing: Sharing | No
         tolerations=sharing.value(tuple(_tolerations(spec, reader))),
         host_ports=sharing.value(tuple(_host_ports(spec, reader))),
         images=sharing.value(images),
-        image_containers=len(images),
         required_features=features,
         unsupported=sharing.value(
             (*_unsupported(spec, reader), *(f"the node feature {feature}" for feature in features))

@@ -68,7 +68,6 @@ class PodSpec:
     tolerations: tuple[Toleration, ...] = ()
     host_ports: tuple[HostPort, ...] = ()
     images: tuple[str, ...] = ()  # normalised names, one entry per container
-    image_containers: int = 0  # containers, init containers and image volumes that bound the image score
     required_features: tuple[str, ...] = ()
     unsupported: tuple[str, ...] = ()
     ignored_preferences: tuple[str, ...] = ()
