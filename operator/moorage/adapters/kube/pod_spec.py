@@ -40,6 +40,7 @@ def read_pod_spec(spec: Mapping[str, Any], reader: Reader, sharing: Sharing | No
             reader.text(spec.get("schedulerName"), "spec.schedulerName") or DEFAULT_SCHEDULER
         ),
         priority=reader.whole(spec.get("priority"), "spec.priority"),
+        priority_class=sys.intern(reader.text(spec.get("priorityClassName"), "spec.priorityClassName")),
         preemption_policy=sys.intern(
             reader.text(spec.get("preemptionPolicy"), "spec.preemptionPolicy") or "PreemptLowerPriority"
         ),
@@ -72,6 +73,7 @@ def relevant_parts(spec: Mapping[str, Any]) -> list[Any]:
     return [
         spec.get("schedulerName"),
         spec.get("priority"),
+        spec.get("priorityClassName"),
         spec.get("preemptionPolicy"),
         spec.get("resources"),
         spec.get("overhead"),

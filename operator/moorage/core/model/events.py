@@ -16,6 +16,7 @@ from moorage.core.model.budget import DisruptionBudget
 from moorage.core.model.extender import Answer
 from moorage.core.model.node import Node
 from moorage.core.model.pod import Pod, PodRef
+from moorage.core.model.policy import Policy, PolicyRef
 from moorage.core.model.storage import StorageKind, StorageObject
 from moorage.core.model.workload import Namespace, Workload, WorkloadKind
 
@@ -222,6 +223,35 @@ class ExtenderAnswered:
 
 
 @dataclass(frozen=True, slots=True)
+class PolicyApplied:
+    """A policy exists in this accepted generation (new or changed)."""
+
+    policy: Policy
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyGone:
+    """A policy no longer exists."""
+
+    ref: PolicyRef
+
+
+@dataclass(frozen=True, slots=True)
+class UsageSample:
+    """What a node really used, in base units by resource; measured at ``at`` (seconds since the epoch)."""
+
+    at: float
+    amounts: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class UsageMeasured:
+    """The latest samples of all nodes by name, as one answer of metrics.k8s.io; a node that is absent has none."""
+
+    samples: Mapping[str, UsageSample]
+
+
+@dataclass(frozen=True, slots=True)
 class Reconfigured:
     """The configuration is another one from now on.
 
@@ -257,4 +287,7 @@ Event = (
     | NamespaceGone
     | WorkloadApplied
     | WorkloadGone
+    | PolicyApplied
+    | PolicyGone
+    | UsageMeasured
 )

@@ -11,6 +11,7 @@ from enum import StrEnum
 
 from moorage.core.model.extender import Question
 from moorage.core.model.pod import PodRef
+from moorage.core.model.policy import PolicyRef
 from moorage.core.model.storage import ClaimRef
 
 
@@ -165,6 +166,15 @@ class Attempted:
 
 
 @dataclass(frozen=True, slots=True)
+class Audited:
+    """Account for one audit: would the pod have gone elsewhere, had the policy been in force?"""
+
+    ref: PodRef
+    policy: PolicyRef
+    differs: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Fault:
     """Tell the operator of the scheduler that a plugin misbehaved where no attempt could fail for it."""
 
@@ -173,5 +183,14 @@ class Fault:
 
 
 Instruction = (
-    Bind | Record | SetCondition | FetchPod | Evict | PrepareVolumes | CallExtender | Attempted | Fault
+    Bind
+    | Record
+    | SetCondition
+    | FetchPod
+    | Evict
+    | PrepareVolumes
+    | CallExtender
+    | Attempted
+    | Audited
+    | Fault
 )

@@ -57,6 +57,7 @@ class PodSpec:
 
     scheduler_name: str = "default-scheduler"
     priority: int = 0
+    priority_class: str = ""
     preemption_policy: str = "PreemptLowerPriority"
     node_name: str = ""  # only of pods written with spec.nodeName before they existed
     requests: Requests = field(default_factory=lambda: Requests({}))
@@ -80,6 +81,8 @@ class Pod:
 
     ``requests`` is what the pod counts on a node: the spec's, unless an in-place resize is under
     way, when it is the largest of spec, allocated and actual.  Times are seconds since the epoch.
+    ``holds`` are the texts of those expressions of policies over a pod that are true of it: whoever reads the
+    object evaluates them, since the core does not keep it.
     """
 
     namespace: str
@@ -101,6 +104,7 @@ class Pod:
     nominated_node: str = ""
     gates: tuple[str, ...] = ()
     owner: OwnerRef | None = None
+    holds: frozenset[str] = frozenset()
     scheduled_condition: tuple[str, str, str] = ("", "", "")  # status, reason, message of PodScheduled
 
     @property
