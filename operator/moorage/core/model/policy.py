@@ -171,7 +171,7 @@ class Pool:
 
 @dataclass(frozen=True, slots=True)
 class Pools:
-    """Ordered pools; ``wait``: pods are held where the first pool has room for them but no fitting node."""
+    """Ordered pools; ``wait``: a pod is held when the first is full or nothing in it fits, not sent on to the next."""
 
     items: tuple[Pool, ...]
     wait: bool = False
