@@ -6,13 +6,17 @@ import pytest
 
 from moorage.core.model.events import (
     BindFailure,
+    EvictionFinished,
+    PodGone,
     PodLeftPending,
 )
 from moorage.core.model.instructions import (
+    Evict,
     SetCondition,
 )
 from moorage.core.model.taint import Toleration
 from tests.core.driving import (
+    Driven,
     Patience,
     conditions,
     nominated,
@@ -102,3 +106,48 @@ def test_the_end_of_a_promise_wakes_those_it_kept_out(end):
             )
             driven.tell(replace(waiting, spec=spec))
     assert driven.bound(seconds=2.0).get("low") == "a"
+
+
+def preempting():
+    """Node a of 1,000, held by ``small``; ``large`` evicts it, and ``third`` would fit but for the promise."""
+    driven = Driven()
+    small = make_pod("small", cpu=300, node="a")
+    large = make_pod("large", cpu=900, priority=10)
+    driven.tell(make_node("a", cpu=1000), small, large, make_pod("third", cpu=300))
+    told = driven.run()
+    assert [evict.victims for evict in of_type(told, Evict)] == [(small.ref,)]
+    assert placements(told) == {}
+    return driven, small, large
+
+
+def shrunk(pod, cpu):
+    spec = make_spec(cpu=cpu, priority=pod.priority)
+    return replace(pod, spec=spec, requests=spec.requests)
+
+
+def test_a_promised_pod_that_asks_for_less_gives_room_to_others():
+    driven, _, large = preempting()
+    driven.tell(replace(shrunk(large, 100), nominated_node="a"))
+    assert driven.bound(seconds=5) == {"third": "a"}
+    assert driven.place_of(large) == "gated"  # until it is known that its victims were asked to go
+
+
+def test_a_promised_pod_that_is_shown_again_wakes_nobody():
+    driven, _, large = preempting()
+    driven.tell(replace(large, nominated_node="a", resource_version="2"))
+    assert driven.later(5) == []
+    assert driven.place_of(make_pod("third")) == "unschedulable"
+
+
+def test_a_pod_that_changes_while_its_victims_are_asked_to_go_is_tried_when_they_were():
+    driven, small, large = preempting()
+    driven.tell(shrunk(large, 100), replace(small, deleting=True), EvictionFinished(large.ref))
+    assert driven.bound(seconds=5) == {"large": "a", "third": "a"}
+
+
+def test_a_pod_that_stays_the_same_meanwhile_waits_until_its_victims_have_gone():
+    driven, small, large = preempting()
+    driven.tell(replace(small, deleting=True), EvictionFinished(large.ref))
+    assert driven.bound(seconds=5) == {}
+    driven.tell(PodGone(small.ref))
+    assert driven.bound(seconds=5) == {"large": "a"}

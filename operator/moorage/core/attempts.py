@@ -183,7 +183,7 @@ class Attempts:
                 return self._rejected(queued, leave, now)
             transaction.commit()
         self._placed_since_permit = True
-        self._nominator.withdraw(pod.uid, placed_on=node_name)
+        self._nominator.withdraw(pod.uid, pod)
         self._preemptions.abandon(pod.uid)
         attempted = self._attempted(
             queued, AttemptResult.SCHEDULED, node_name=node_name, feasible_nodes=feasible

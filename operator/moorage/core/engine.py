@@ -142,7 +142,7 @@ class Engine:
     def handle(self, event: Event, now: float) -> None:
         """Take in an event; instructions that follow from it come with the next ``step``."""
         self._handlers[type(event)](event, now)
-        self._announce_ended_promises(now)
+        self._announce_promises(now)
 
     def step(self, now: float) -> list[Instruction]:
         """Run at most one scheduling cycle; an empty list means that nothing came of it."""
@@ -154,7 +154,7 @@ class Engine:
             instructions += self._attempts.resume(now)
         elif (queued := self.queue.pop(now)) is not None:
             instructions += self._attempts.attempt(queued, now)
-        self._announce_ended_promises(now)
+        self._announce_promises(now)
         instructions += self.queue.drain_faults() + self._attempts.drain_faults()
         return instructions
 
@@ -284,9 +284,9 @@ class Engine:
         if pod.nominated_node and state is None:
             self.nominator.nominate(pod, pod.nominated_node)
         elif queued is not None and queued.pod.nominated_node:
-            self.nominator.withdraw(
-                pod.uid
-            )  # the API server had it and has it no more; a promise of ours may be on its way
+            self.nominator.withdraw(pod.uid)  # the API server had it and has it no more
+        else:
+            self.nominator.update(pod)  # a promise of ours may be on its way
         gated = self._runner_of(pod).pre_enqueue(pod) is not None or self.queue.held(pod.uid)
         if queued is None:
             if state is None:
@@ -294,15 +294,11 @@ class Engine:
             return
         before = queued.pod
         self.queue.update(pod, now)
-        if queued.place is Place.GATED:
-            if not gated:
-                self.queue.ungate(pod.uid, now)
-            return
-        if gated:
+        if queued.place is Place.GATED and not gated:
+            self.queue.ungate(pod.uid, now)
+        elif queued.place is not Place.GATED and gated:
             self.queue.gate(pod.uid, now)
-            return
-        change = pending_event(before, pod)
-        if change is not None:
+        elif (change := pending_event(before, pod)) is not None:
             self.queue.wake_pod(pod.uid, change, now)
 
     def _pod_left_pending(self, event: PodLeftPending, now: float) -> None:
@@ -343,7 +339,7 @@ class Engine:
             self.assumptions.end(pod.uid)  # what was reserved there is in use now
         self._attempts.release(pod.uid, now)
         self.queue.remove(pod.uid)
-        self.nominator.withdraw(pod.uid, placed_on=pod.node_name)
+        self.nominator.withdraw(pod.uid, pod)
         self.preemptions.abandon(pod.uid)
         if pod.deleting:
             self.preemptions.seen_going(pod.uid)
@@ -372,15 +368,19 @@ class Engine:
         if pod is not None:
             self._wake(ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, pod, None), now)
 
-    def _announce_ended_promises(self, now: float) -> None:
-        """The room that was promised to a pod is anybody's again, and no news to that pod itself."""
+    def _announce_promises(self, now: float) -> None:
+        """What was promised to a pod counts as taken by it: less of that is news to others, not to the pod itself."""
         for pod in self.nominator.drain_ended():
-            self.queue.wake(ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, pod, None), now, but=pod.uid)
+            self._wake(ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE, pod, None), now, but=pod.uid)
+        for before, after in self.nominator.drain_changed():
+            change = assigned_event(before, after)
+            if change is not None:
+                self._wake(change, now, but=after.uid)
 
-    def _wake(self, event: ClusterEvent, now: float) -> None:
+    def _wake(self, event: ClusterEvent, now: float, *, but: str = "") -> None:
         if event.resource is Resource.ASSIGNED_POD:
             event = replace(event, namespace_labels=self.snapshot.namespaces.labels)
-        self.queue.wake(event, now)
+        self.queue.wake(event, now, but=but)
 
     # -- what pods belong to ---------------------------------------------------------------------
 

@@ -1,5 +1,7 @@
 """Promises of nodes."""
 
+from dataclasses import replace
+
 import pytest
 
 from moorage.core.queue.nominator import Nominator
@@ -38,19 +40,42 @@ def test_the_same_promise_again_frees_nothing(nominator):
     nominator.nominate(newer, "a")
     assert nominator.promised("a") == [newer]
     assert ended(nominator) == []
+    assert nominator.drain_changed() == [(POD, newer)]
+    assert nominator.drain_changed() == []
+
+
+def test_a_pod_that_is_promised_another_node_or_is_the_same_has_not_changed(nominator):
+    nominator.nominate(POD, "a")
+    nominator.nominate(make_pod("web", cpu=1), "b")
+    nominator.nominate(make_pod("new"), "a")
+    assert nominator.drain_changed() == []
 
 
 @pytest.mark.parametrize(("placed_on", "freed"), [("a", []), ("b", [("web", "a")]), ("", [("web", "a")])])
 def test_the_end_frees_the_node_unless_it_was_taken(nominator, placed_on, freed):
-    nominator.withdraw(POD.uid, placed_on=placed_on)
+    nominator.withdraw(POD.uid, replace(POD, node_name=placed_on))
     assert (len(nominator), nominator.promised("a")) == (0, [])
     assert ended(nominator) == freed
     assert ended(nominator) == []
 
 
+def test_a_pod_that_takes_its_node_and_asks_for_less_has_changed(nominator):
+    smaller = make_pod("web", cpu=1, node="a")
+    nominator.withdraw(POD.uid, smaller)
+    assert (nominator.drain_changed(), ended(nominator)) == ([(POD, smaller)], [])
+
+
+def test_an_update_keeps_the_promise(nominator):
+    newer = make_pod("web", priority=5, cpu=1)
+    nominator.update(newer)
+    nominator.update(make_pod("unknown"))
+    assert (nominator.promised("a"), len(nominator)) == ([newer], 1)
+    assert ended(nominator) == []
+
+
 def test_pods_without_a_promise_end_none(nominator):
     nominator.withdraw("unknown")
-    nominator.withdraw("unknown", placed_on="a")
+    nominator.withdraw("unknown", make_pod("unknown", node="a"))
     assert ended(nominator) == []
     assert len(nominator) == 1
 

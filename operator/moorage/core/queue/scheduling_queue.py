@@ -277,6 +277,8 @@ class SchedulingQueue:
         queued = self._pods[uid]
         if queued.place is Place.IN_FLIGHT:
             self._in_flight.note(event)
+        elif uid in self._held:
+            self._held[uid] = self._held[uid] or self._unschedulable.helps(queued, event)
         elif queued.place is Place.UNSCHEDULABLE and self._unschedulable.helps(queued, event):
             self._reactivate(queued, now)
 
