@@ -1,5 +1,17 @@
 """Questions change nothing, and their answers are what happens."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+from moorage.core.framework.interface import Reads, Reason, Verdict
+from moorage.core.model.cluster_event import Action, Resource, WakesOn
+from moorage.core.model.pod import Pod
+from moorage.core.snapshot.snapshot import Snapshot
+from moorage.core.snapshot.view import Nodes
 from tests.core.driving import (
     Driven,
     nominated,
@@ -83,3 +95,46 @@ def test_evaluate_among_some_nodes_only():
     assert ("a",) == decision.feasible
     assert ["c"] == list(decision.filtered)
     assert decision.chosen == "a"
+
+
+class Curfew:
+    """Lets nobody in before a point in time."""
+
+    name: ClassVar[str] = "Curfew"
+    reads: ClassVar[Reads] = Reads.CLUSTER
+
+    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> float:
+        """The time of the question."""
+        return snapshot.now
+
+    def filter(self, state: float, nodes: Nodes) -> Verdict:
+        """All nodes or none."""
+        return Verdict((Reason("too early"),), np.full((1, len(nodes)), state < 200.0))
+
+    def wakes_on(self) -> Sequence[WakesOn]:
+        """Nodes only: the time itself is no change."""
+        return (WakesOn(Resource.NODE, Action.ADD),)
+
+
+def test_plugins_see_the_time_of_the_question():
+    driven = plain(Curfew())
+    pod = make_pod("web")
+    driven.tell(make_node("a"), make_node("b", unschedulable=True), pod)
+    assert driven.bound() == {}
+    assert driven.engine.evaluate(pod, 200.0).feasible == ("a",)
+    assert driven.engine.evaluate(pod, 199.0).feasible == ()
+    driven.now = 200.0
+    driven.tell(make_pod("second"))
+    assert driven.engine.snapshot.now == 200.0
+    assert driven.bound() == {"second": "a"}
+    driven.tell(replace(make_node("b"), labels={"zone": "z"}))
+    assert driven.engine.evaluate(pod, driven.now).feasible == ("a", "b")
+
+
+def test_an_explanation_sees_it_too():
+    driven = plain(Curfew())
+    driven.tell(make_node("a"))
+    for now, feasible in ((200.0, ("a",)), (199.0, ())):
+        with pytest.raises(StopIteration) as end:
+            next(driven.engine.explanation(make_pod("web"), now))
+        assert end.value.value.feasible == feasible

@@ -171,7 +171,7 @@ class _Run:
         )  # few cases need a network, and it takes long to import
 
         objects = Objects(self._cluster.raw_pods, self._cluster.raw_nodes)
-        return consult(self._engine.explanation(pod), self._extenders, objects)
+        return consult(self._engine.explanation(pod, self._case.now), self._extenders, objects)
 
     def _place(self, pod: Pod, node_name: str) -> Rejection | None:
         bound = replace(

@@ -4,7 +4,8 @@
 * ``step(now)`` runs at most one scheduling cycle and returns what is to be done about it.
 * ``evaluate(pod, now)`` answers where a pod could go and changes nothing.
 
-Time is an argument, chance a seed, so the same events give the same instructions.
+Time is an argument, chance a seed, so the same events give the same instructions.  Engine time is in seconds
+since the epoch (UTC); plugins find it in ``snapshot.now``.
 """
 
 from __future__ import annotations
@@ -141,11 +142,13 @@ class Engine:
 
     def handle(self, event: Event, now: float) -> None:
         """Take in an event; instructions that follow from it come with the next ``step``."""
+        self.snapshot.now = now
         self._handlers[type(event)](event, now)
         self._announce_promises(now)
 
     def step(self, now: float) -> list[Instruction]:
         """Run at most one scheduling cycle; an empty list means that nothing came of it."""
+        self.snapshot.now = now
         instructions = self.flush()
         instructions += [FetchPod(ref) for ref in self.assumptions.due(now)]
         instructions += self._attempts.revisit_waiting(now)
@@ -168,13 +171,15 @@ class Engine:
 
         ``nodes`` limits the question to the nodes of these names.  Extenders are not asked.
         """
+        self.snapshot.now = now
         try:
             return explain_pod(self._runner_of(pod), pod, self._attempts.circumstances(pod), nodes)
         except PluginError as error:
             return Decision(pod.ref, error=str(error))
 
-    def explanation(self, pod: Pod) -> Asking[Decision]:
+    def explanation(self, pod: Pod, now: float) -> Asking[Decision]:
         """As ``evaluate``, with the extenders of the pod's profile, whom the caller asks what it yields."""
+        self.snapshot.now = now
         runner = self._runner_of(pod)
         look = lambda: self._attempts.circumstances(pod)  # noqa: E731 - a cycle looks more than once
         try:

@@ -43,7 +43,7 @@ class Reads(Flag):
 
     NODE = auto()  # the node's own properties
     USAGE = auto()  # what the pods on that node take
-    CLUSTER = auto()  # anything else: the pod's labels, other nodes, other pods
+    CLUSTER = auto()  # anything else: the pod's labels, other nodes, other pods, the time (``snapshot.now``)
 
 
 class Skip(Enum):

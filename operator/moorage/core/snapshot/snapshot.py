@@ -40,9 +40,12 @@ class Snapshot:
 
     Columns have the shape (capacity,).  A row whose node is gone holds zeros and is not ``alive``.
     ``static`` journals changes of nodes themselves, ``usage`` changes of what their pods take.
+    ``now`` is the engine's time as of its current verb: seconds since the epoch (UTC), never going backwards.  No
+    journal tells that it has gone on, so only plugins that declare ``Reads.CLUSTER`` may read it.
     """
 
     def __init__(self) -> None:
+        self.now = 0.0
         self.capacity = _FIRST_CAPACITY
         self.alive: Bools = np.zeros(self.capacity, dtype=np.bool_)
         self.unschedulable: Bools = np.zeros(self.capacity, dtype=np.bool_)
