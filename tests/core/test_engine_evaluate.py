@@ -35,7 +35,7 @@ def state_of(engine):
         engine.stats(),
         engine.next_wake(),
         engine.nominator._by_uid,
-        engine._outbox,
+        engine._state.outbox,
         engine._attempts._rng.bit_generator.state,
     ))  # fmt: skip
 
