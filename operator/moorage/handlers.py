@@ -17,7 +17,8 @@ import kopf
 from moorage.adapters.kube.kopf_session import open_kopf_session
 from moorage.adapters.kube.kopf_settings import configure_kopf
 from moorage.adapters.telemetry.logs import quiet_kopf
-from moorage.app import App, StartupError, tune_collector
+from moorage.app import App
+from moorage.assembly.startup import StartupError, tune_collector
 from moorage.runtime.settings import Settings, SettingsError
 
 logger = logging.getLogger(__name__)

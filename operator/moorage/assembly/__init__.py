@@ -1,0 +1,1 @@
+"""The parts that the composition root is put together from."""
