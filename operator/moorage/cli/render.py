@@ -229,9 +229,6 @@ def _remarks(node: Node) -> Iterator[str]:
 
 
 def _notes(simulation: Simulation, skipped: Mapping[str, int]) -> Iterator[str]:
-    preferences = Counter(phrase for pod, _ in simulation.tried for phrase in pod.spec.ignored_preferences)
-    for phrase, number in sorted(preferences.items()):
-        yield f"Not taken into account yet: {phrase} ({_count(number, 'pod')})."
     if simulation.left_alone:
         yield f"{_count(simulation.left_alone, 'pending pod')} of other scheduler names left alone."
     if skipped:

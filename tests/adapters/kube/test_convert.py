@@ -122,7 +122,7 @@ def test_defaults_of_a_spec():
     assert (spec.priority, spec.preemption_policy) == (0, "PreemptLowerPriority")
     assert spec.required is None
     assert not any((spec.node_selector, spec.preferred, spec.tolerations, spec.host_ports))
-    assert not any((spec.unsupported, spec.ignored_preferences, spec.required_features, spec.invalid))
+    assert not any((spec.unsupported, spec.required_features, spec.invalid))
 
 
 def test_plain_fields():
@@ -253,7 +253,7 @@ def test_what_a_pod_asks_of_other_pods():
         affinity={"podAffinity": {PREFERRED: [{"weight": 2}]}, "podAntiAffinity": {REQUIRED: [{}]}},
         topologySpreadConstraints=[{"whenUnsatisfiable": "ScheduleAnyway"}],
     ).spec
-    assert spec.unsupported == spec.ignored_preferences == ()
+    assert spec.unsupported == ()
     assert spec.pod_affinity == PodAffinity(
         required_anti=(PodAffinityTerm(""),), preferred=(WeightedTerm(2, PodAffinityTerm("")),)
     )

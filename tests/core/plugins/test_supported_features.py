@@ -22,9 +22,8 @@ def test_every_feature_and_every_unreadable_field_is_named():
     assert SupportedFeatures().pre_filter(ODD, Snapshot()) == Rejected(reasons, Code.UNRESOLVABLE)
 
 
-def test_preferences_that_are_left_out_of_account_refuse_nobody():
-    pod = make_pod("web", ignored_preferences=("preferred pod affinity",))
-    assert SupportedFeatures().pre_filter(pod, Snapshot()) is Skip.SKIP
+def test_a_pod_that_asks_for_nothing_odd_is_let_through():
+    assert SupportedFeatures().pre_filter(make_pod("web"), Snapshot()) is Skip.SKIP
 
 
 def test_only_another_template_helps():

@@ -51,8 +51,7 @@ class PodSpec:
     of ``affinity`` and ``spread`` are the topology spread constraints.
     ``required_features`` are those a node must declare for this pod.
     ``unsupported`` names the features the pod asks for that this version cannot honour, each as
-    a phrase for the user; such a pod is refused, never placed without them.  ``ignored_preferences`` names those
-    that only nudge the choice: the pod is placed, without them.
+    a phrase for the user; such a pod is refused, never placed without them.
     """
 
     scheduler_name: str = "default-scheduler"
@@ -71,7 +70,6 @@ class PodSpec:
     images: tuple[str, ...] = ()  # normalised names, one entry per container
     required_features: tuple[str, ...] = ()
     unsupported: tuple[str, ...] = ()
-    ignored_preferences: tuple[str, ...] = ()
     invalid: tuple[str, ...] = ()  # fields that could not be read; the pod is refused with these words
 
 
