@@ -52,7 +52,7 @@ def test_the_server_s_wish_to_wait_is_heard():
     assert {"web": "a"} == driven.bound(seconds=0.1)
 
 
-@pytest.mark.parametrize("failure", [BindFailure.STALE, BindFailure.NODE_GONE, BindFailure.NOT_LEADER])
+@pytest.mark.parametrize("failure", [BindFailure.STALE, BindFailure.NOT_LEADER])
 def test_what_is_not_the_pod_s_fault_costs_it_no_time(failure):
     driven = plain()
     driven.tell(make_node("a"))

@@ -22,6 +22,6 @@ def test_events_compare_by_what_they_say():
 
 
 def test_a_bind_failed_for_one_of_the_known_reasons():
-    assert BindFailed(REF, "a", BindFailure("node-gone"), "").failure is BindFailure.NODE_GONE
+    assert BindFailed(REF, "a", BindFailure("gone"), "").failure is BindFailure.GONE
     with pytest.raises(ValueError, match="'nonsense' is not a valid BindFailure"):
         BindFailure("nonsense")

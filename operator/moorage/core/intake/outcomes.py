@@ -39,7 +39,7 @@ def _bind_failed(state: State, event: BindFailed, now: float) -> None:
     if queued.left or event.failure in (BindFailure.GONE, BindFailure.BOUND_ELSEWHERE):
         state.queue.remove(uid)
         state.nominator.withdraw(uid)
-    elif event.failure in (BindFailure.STALE, BindFailure.NODE_GONE, BindFailure.NOT_LEADER):
+    elif event.failure in (BindFailure.STALE, BindFailure.NOT_LEADER):
         _renominate(state, queued.pod)
         state.queue.retry_now(uid, now)
     else:

@@ -144,7 +144,6 @@ class BindFailure(StrEnum):
     CONFLICT = "conflict"  # 409 and the live pod is still unbound: try again
     GONE = "gone"  # the pod does not exist, or another one has its name: forget it
     BOUND_ELSEWHERE = "bound-elsewhere"  # someone else bound it: forget, the stream brings it
-    NODE_GONE = "node-gone"  # the chosen node is not there any more
     FORBIDDEN = "forbidden"  # 403: try again, slowly, and tell the user
     INVALID = "invalid"  # 400 or 422: the API server refuses the pod or the binding
     UNAVAILABLE = "unavailable"  # 429, 5xx, network, after the binder's own retries
