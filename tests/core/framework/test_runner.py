@@ -224,12 +224,14 @@ def test_the_snapshot_is_as_before_even_if_a_plugin_raises(point):
     runner = runner_of(plugin)
     there = make_pod("there", cpu=100, ports=[80])
     runner.snapshot.add_pod(0, there)
-    before = columns_of(runner.snapshot)
+    runner.snapshot.add_pod(0, make_pod("later"))
+    before, arrivals = columns_of(runner.snapshot), list(runner.snapshot.pods[0])
     pre = runner.pre_filter(POD)
     setattr(plugin, point, explode)
     with pytest.raises(PluginError, match="boom"):
         runner.judge_with(pre, 0, [make_pod("new", cpu=5, ports=[81])], [there])
     assert columns_of(runner.snapshot) == before
+    assert list(runner.snapshot.pods[0]) == arrivals
     assert list(runner.snapshot.host_ports.rows_in_conflict(there.spec.host_ports)) == [0]
 
 

@@ -246,8 +246,9 @@ class Runner:
     def judge_with(
         self, pre: PreFiltered, row: int, added: Sequence[Pod], removed: Sequence[Pod] = ()
     ) -> Rejection | None:
-        """As ``judge``, were these pods on the node and those gone from it; the snapshot is as before afterwards."""
+        """As ``judge``, were these pods on the node and those gone from it; afterwards the snapshot is as before."""
         snapshot = self.snapshot
+        arrival = tuple(snapshot.pods[row]) if removed else ()
         for pod in removed:
             snapshot.remove_pod(row, pod)
         for pod in added:
@@ -257,8 +258,10 @@ class Runner:
         finally:
             for pod in added:
                 snapshot.remove_pod(row, pod)
-            for pod in removed:
-                snapshot.add_pod(row, pod)
+            if removed:
+                for pod in removed:
+                    snapshot.add_pod(row, pod)
+                snapshot.arrange_pods(row, arrival)
 
     def adjusted(
         self, pre: PreFiltered, row: int, added: Sequence[Pod], removed: Sequence[Pod]
