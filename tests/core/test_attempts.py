@@ -6,7 +6,7 @@ import pytest
 
 from moorage.core.framework.interface import Rejected, Wait
 from moorage.core.framework.post_filter import Candidate, PostFiltered
-from moorage.core.model.events import PodFetched
+from moorage.core.model.events import PodFetched, PodLeftPending
 from moorage.core.model.instructions import (
     Attempted,
     AttemptResult,
@@ -120,12 +120,26 @@ def test_a_waiting_pod_is_asked_about_again_when_another_was_placed_and_not_befo
     driven = plain(permit)
     driven.tell(make_node("a"), make_pod("first"))
     driven.run()
-    asked = len(permit.asked)
     driven.later(30.0)
-    assert len(permit.asked) == asked
+    assert permit.asked == ["first"]
     driven.tell(make_pod("second"))
     driven.run()
-    assert permit.asked[asked:].count("first") == 1
+    assert permit.asked == ["first", "second", "first"]
+
+
+def test_a_waiting_pod_that_left_is_not_asked_about_again():
+    permit = Permitting(lambda pod, node: Wait(60.0) if pod.name == "first" else None)
+    driven = plain(permit)
+    first = make_pod("first")
+    driven.tell(make_node("a"), first)
+    driven.run()
+    driven.tell(make_pod("second"))
+    assert placements(driven.step()) == {"second": "a"}
+    assert driven.engine.ready(driven.now)
+    driven.tell(PodLeftPending(first.ref))
+    assert not driven.engine.ready(driven.now)
+    driven.later(1.0)
+    assert permit.asked == ["first", "second"]
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,7 @@ class Attempts:
         self._rng = np.random.default_rng(seed)
         self._waiting: dict[str, Waiting] = {}
         self._faults: list[Fault] = []
-        self._placed_since_permit = False
+        self._ask_again: set[str] = set()  # waiting pods, since another was placed
         self._suspended: Suspended | None = None
         self._ticket = 0
         self.preparations = Preparations(cache, runner_of, self)
@@ -182,7 +182,7 @@ class Attempts:
                 transaction.rollback()
                 return self._rejected(queued, leave, now)
             transaction.commit()
-        self._placed_since_permit = True
+        self._ask_again.update(self._waiting)
         self._nominator.withdraw(pod.uid, pod)
         self._preemptions.abandon(pod.uid)
         attempted = self._attempted(
@@ -208,9 +208,9 @@ class Attempts:
         if not self._waiting:
             return []
         instructions: list[Instruction] = []
-        ask_all, self._placed_since_permit = self._placed_since_permit, False
+        again, self._ask_again = self._ask_again, set()
         for uid, waiting in list(self._waiting.items()):
-            if not ask_all and now < waiting.deadline:
+            if uid not in again and now < waiting.deadline:
                 continue
             pod = waiting.pod
             queued = self._queue.get(uid)
@@ -238,7 +238,7 @@ class Attempts:
     @property
     def permit_due(self) -> bool:
         """Whether waiting pods are to be asked about again, since another was placed."""
-        return self._placed_since_permit and bool(self._waiting)
+        return bool(self._ask_again)
 
     def next_deadline(self) -> float | None:
         """When the first waiting pod has waited too long; None if none waits."""
@@ -273,6 +273,7 @@ class Attempts:
     def release(self, uid: str, now: float) -> bool:
         """The placement is over without a binding of ours: what was reserved is free.  False if there was none."""
         waiting = self._waiting.pop(uid, None)
+        self._ask_again.discard(uid)
         preparing = self.preparations.end(uid)
         assumption = self._assumptions.end(uid)
         if waiting is not None:
