@@ -59,6 +59,16 @@ def test_pods_of_lower_priority_lose_the_promise_of_the_node(preemptions, nomina
     assert [nominator.node_of(pod.uid) for pod in (lower, equal, elsewhere)] == ["", "a", "b"]
 
 
+def test_nobody_loses_a_promise_to_a_pod_whose_victims_are_all_going_already(preemptions, nominator):
+    """Source: ``prepareCandidateAsync`` of kube-scheduler's ``preemption/executor.go``."""
+    lower = make_pod("lower", priority=4)
+    nominator.nominate(lower, "a")
+    assert begin(preemptions, DYING) == []
+    assert nominator.promised("a") == [lower, PREEMPTOR]
+    assert len(begin(preemptions, DYING, ONE)) == 2
+    assert nominator.promised("a") == [PREEMPTOR]
+
+
 def test_a_victim_seen_going_is_not_awaited_any_more(preemptions):
     other = make_pod("other", priority=5)
     begin(preemptions, ONE, TWO)

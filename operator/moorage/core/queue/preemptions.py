@@ -41,16 +41,22 @@ class Preemptions:
     def begin(self, preemptor: Pod, chosen: Candidate) -> list[Instruction]:
         """Promise the node to the preemptor and ask for the evictions.
 
-        Pods of lower priority that were promised the node lose the promise: they may not fit any more.
+        Pods of lower priority that were promised the node lose the promise: they may not fit any more.  Where all
+        victims are going already, nothing is asked and nobody loses anything (kube-scheduler's
+        ``prepareCandidateAsync``).
         """
-        instructions: list[Instruction] = []
-        for other in self._nominator.promised(chosen.node_name):
-            if other.priority < preemptor.priority:
-                self._nominator.withdraw(other.uid)
-                _, reason, message = other.scheduled_condition
-                instructions.append(SetCondition(other.ref, other.resource_version, reason, message, ""))
-        self._nominator.nominate(preemptor, chosen.node_name)
         going = [victim for victim in chosen.victims if not victim.deleting]
+        lower = [
+            other
+            for other in self._nominator.promised(chosen.node_name)
+            if going and other.priority < preemptor.priority
+        ]
+        instructions: list[Instruction] = []
+        for other in lower:
+            self._nominator.withdraw(other.uid)
+            _, reason, message = other.scheduled_condition
+            instructions.append(SetCondition(other.ref, other.resource_version, reason, message, ""))
+        self._nominator.nominate(preemptor, chosen.node_name)
         if going:
             self.abandon(preemptor.uid)
             self._awaited[preemptor.uid] = {victim.uid for victim in going}
