@@ -59,6 +59,10 @@ def test_the_condition_is_written_only_if_it_says_something_new():
     message = TEXT.rstrip()
     record = Record(pod.ref, RecordType.WARNING, "FailedScheduling", message, "Scheduling", "moorage")
     assert told[:2] == [record, SetCondition(pod.ref, "7", "Unschedulable", message)]
+    other = replace(pod, scheduled_condition=("False", "Unschedulable", "other"), generation=3)
+    assert of_type(tried(other, Patience())[1], SetCondition) == [
+        SetCondition(pod.ref, "7", "Unschedulable", message, generation=3, transition=False)
+    ]
     known = replace(pod, scheduled_condition=("False", "Unschedulable", message))
     assert of_type(tried(known, Patience())[1], SetCondition) == []
     assert of_type(tried(known, Patience())[1], Record) == [record]

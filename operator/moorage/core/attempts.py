@@ -379,6 +379,17 @@ def _tell(pod: Pod, reason: str, message: str, nomination: str | None = None) ->
             pod.ref, RecordType.WARNING, "FailedScheduling", message, "Scheduling", pod.spec.scheduler_name
         )
     ]
-    if pod.scheduled_condition != ("False", reason, message) or nomination not in (None, pod.nominated_node):
-        told.append(SetCondition(pod.ref, pod.resource_version, reason, message, nomination))
+    known = pod.scheduled_condition
+    if known != ("False", reason, message) or nomination not in (None, pod.nominated_node):
+        told.append(
+            SetCondition(
+                pod.ref,
+                pod.resource_version,
+                reason,
+                message,
+                nomination,
+                generation=pod.generation,
+                transition=known[0] != "False",
+            )
+        )
     return told

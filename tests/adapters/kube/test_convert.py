@@ -38,6 +38,7 @@ PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 def test_the_pod_itself():
     metadata = {
         "resourceVersion": "77",
+        "generation": 3,
         "creationTimestamp": "1970-01-01T00:01:00Z",
         "ownerReferences": [
             {"kind": "Node", "name": "x", "uid": "1"},
@@ -54,7 +55,12 @@ def test_the_pod_itself():
         ],
     }
     pod = read_pod("web", namespace="shop", cpu="1", labels={"app": "web"}, metadata=metadata, status=status)
-    assert (pod.key, pod.uid, pod.resource_version) == ("shop/web", "uid-shop-web", "77")
+    assert (pod.key, pod.uid, pod.resource_version, pod.generation) == (
+        "shop/web",
+        "uid-shop-web",
+        "77",
+        3,
+    )
     assert (pod.created, pod.started) == (60.0, 120.5)
     assert (pod.node_name, pod.nominated_node) == ("", "b")
     assert pod.labels == {"app": "web"}

@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import pytest
 
@@ -76,15 +77,16 @@ async def test_the_patch_has_the_condition_the_uid_and_the_version():
 
 
 async def test_the_time_of_the_transition_is_kept_when_only_the_message_changes():
-    rig = Rig()
-    async with rig.running():
-        rig.writer.set_condition(CHANGE)
-        await rig.writer.flush(1)
-        rig.writer.set_condition(SetCondition(pod_ref("p"), "8", "Unschedulable", "other"))
-        await rig.writer.flush(1)
-    second = rig.client.requests[1].body["status"]["conditions"][0]
-    assert second["message"] == "other"
-    assert "lastTransitionTime" not in second
+    (body,) = await Rig().write(SetCondition(pod_ref("p"), "8", "Unschedulable", "other", transition=False))
+    condition = body["status"]["conditions"][0]
+    assert condition["message"] == "other"
+    assert "lastTransitionTime" not in condition
+
+
+async def test_the_condition_says_which_generation_it_is_about():
+    """kube-scheduler 1.37 sets ``observedGeneration``; of a pod without one, that of the condition stays."""
+    (body,) = await Rig().write(replace(CHANGE, generation=3))
+    assert body["status"]["conditions"][0]["observedGeneration"] == 3
 
 
 @pytest.mark.parametrize(("node", "expected"), [("n", "n"), ("", None)])

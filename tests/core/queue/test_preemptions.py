@@ -54,7 +54,7 @@ def test_pods_of_lower_priority_lose_the_promise_of_the_node(preemptions, nomina
     equal, elsewhere = make_pod("equal", priority=5), make_pod("elsewhere")
     for pod, node in ((lower, "a"), (equal, "a"), (elsewhere, "b")):
         nominator.nominate(pod, node)
-    cleared = SetCondition(lower.ref, "7", "Unschedulable", "no room", "")
+    cleared = SetCondition(lower.ref, "7", "Unschedulable", "no room", "", transition=False)
     assert begin(preemptions, ONE) == [cleared, Evict(PREEMPTOR.ref, "moorage", "a", (ONE.ref,))]
     assert [nominator.node_of(pod.uid) for pod in (lower, equal, elsewhere)] == ["", "a", "b"]
 

@@ -79,6 +79,7 @@ class Converter:
             spec=spec,
             requests=requests,
             resource_version=reader.text(metadata.get("resourceVersion"), "metadata.resourceVersion"),
+            generation=reader.whole(metadata.get("generation"), "metadata.generation", INT64),
             labels=self._text_map(metadata.get("labels"), "metadata.labels", reader),
             node_name=node_name,
             volumes=self._volumes(raw_spec.get("volumes"), name, reader),

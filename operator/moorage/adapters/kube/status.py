@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -37,8 +36,6 @@ _TIMEOUT = 10.0
 #: Pauses before another try when the API server is away; after them the engine's next attempt writes again.
 _PAUSES = (0.2, 1.0, 3.0, 9.0)
 _CONFLICTS = 5
-#: How many pods we remember to have a False condition already, whose transition time is to be kept.
-_REMEMBERED = 8192
 
 
 class _Flight:
@@ -80,7 +77,6 @@ class KubeStatusWriter:
         self._waiting: dict[str, SetCondition] = {}  # by UID
         self._in_flight: dict[str, _Flight] = {}  # by UID
         self._queue: asyncio.Queue[str] = asyncio.Queue()
-        self._known_false: OrderedDict[str, None] = OrderedDict()  # UIDs
         self._warned = False
 
     @property
@@ -139,7 +135,7 @@ class KubeStatusWriter:
         ref = change.ref
         path = f"/api/v1/namespaces/{ref.namespace}/pods/{ref.name}/status"
         pauses, conflicts, version = iter(_PAUSES), 0, change.resource_version
-        transition = ref.uid not in self._known_false
+        transition = change.transition
         while not (flight.abandoned.is_set() or ref.uid in self._waiting):
             try:
                 await self._writer.write(
@@ -176,7 +172,6 @@ class KubeStatusWriter:
                 self._refused(ref, error)
                 return "failed"
             else:
-                self._remember(ref.uid)
                 return "written"
         return "dropped"
 
@@ -190,7 +185,7 @@ class KubeStatusWriter:
 
     def _body(self, change: SetCondition, version: str, *, transition: bool) -> dict[str, Any]:
         """The patch.  A strategic merge keeps the fields of the condition that it does not name."""
-        condition = {
+        condition: dict[str, Any] = {
             "type": "PodScheduled",
             "status": "False",
             "reason": change.reason,
@@ -199,16 +194,12 @@ class KubeStatusWriter:
         if transition:
             now = datetime.fromtimestamp(self._clock.now(), UTC)
             condition["lastTransitionTime"] = now.strftime("%Y-%m-%dT%H:%M:%SZ")
+        if change.generation:
+            condition["observedGeneration"] = change.generation
         status: dict[str, Any] = {"conditions": [condition]}
         if change.nominated_node is not None:
             status["nominatedNodeName"] = change.nominated_node or None
         return {"metadata": {"uid": change.ref.uid, "resourceVersion": version}, "status": status}
-
-    def _remember(self, uid: str) -> None:
-        self._known_false[uid] = None
-        self._known_false.move_to_end(uid)
-        if len(self._known_false) > _REMEMBERED:
-            self._known_false.popitem(last=False)
 
     def _refused(self, ref: PodRef, error: ApiError) -> None:
         if isinstance(error, Forbidden):

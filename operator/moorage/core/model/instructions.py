@@ -62,7 +62,8 @@ class SetCondition:
     """Patch the pod's PodScheduled condition to False with this reason and message.
 
     Dropped by the writer when the pod is bound or replaced meanwhile.  ``nominated_node`` None leaves
-    ``status.nominatedNodeName`` as it is, "" clears it.
+    ``status.nominatedNodeName`` as it is, "" clears it.  ``generation`` is the pod's that was decided on, 0 leaves the
+    condition's ``observedGeneration`` as it is.  ``transition``: at that resource version, the condition is not False.
     """
 
     ref: PodRef
@@ -70,6 +71,8 @@ class SetCondition:
     reason: str
     message: str
     nominated_node: str | None = None
+    generation: int = 0
+    transition: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,6 +89,7 @@ class Pod:
     spec: PodSpec
     requests: Requests
     resource_version: str = ""
+    generation: int = 0  # counts the changes of the spec; 0 if the API server does not
     labels: Mapping[str, str] = field(default_factory=_no_strings)
     node_name: str = ""
     volumes: PodVolumes = NO_VOLUMES

@@ -54,8 +54,11 @@ class Preemptions:
         instructions: list[Instruction] = []
         for other in lower:
             self._nominator.withdraw(other.uid)
-            _, reason, message = other.scheduled_condition
-            instructions.append(SetCondition(other.ref, other.resource_version, reason, message, ""))
+            status, reason, message = other.scheduled_condition
+            transition = status != "False"
+            instructions.append(
+                SetCondition(other.ref, other.resource_version, reason, message, "", transition=transition)
+            )
         self._nominator.nominate(preemptor, chosen.node_name)
         if going:
             self.abandon(preemptor.uid)
