@@ -16,6 +16,7 @@ from moorage.adapters.kube.client import KubeClient
 from moorage.adapters.kube.cluster_state import ClusterState
 from moorage.adapters.kube.convert import Converter
 from moorage.adapters.kube.credentials import Credentials
+from moorage.adapters.kube.device_classes import DEVICE_CLASSES
 from moorage.adapters.kube.errors import KubeError
 from moorage.adapters.kube.leadership import Leadership
 from moorage.adapters.kube.raw_objects import RawObjects
@@ -134,6 +135,7 @@ class App:
             meter=self.metrics,
             budgets="preemption" not in off,
             workloads="default spreading" not in off,
+            device_classes=DEVICE_CLASSES not in off,
             pace=Pace(silence=settings.watch_silence, slice=_SLICE),
             raw=self._raw,
         )

@@ -2,11 +2,12 @@
 
 import json
 import time
+from typing import Any
 
 import pytest
 
 from moorage.cli.cases import decide_case, read_case
-from tests.kit.builders import make_node, make_pod
+from tests.kit.builders import make_container, make_node, make_pod
 
 
 def case(*objects, pods=(), **more):
@@ -346,3 +347,25 @@ def test_now_is_the_clock_unless_given():
     assert abs(read_case({}).now - time.time()) < 5
     assert read_case({"now": "1970-01-01T01:00:00+01:00"}).now == 0.0
     assert read_case({"now": "1970-01-01T00:01:00"}).now == 60.0
+
+
+def test_devices_and_declared_features():
+    device_class: dict[str, Any] = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "DeviceClass",
+        "metadata": {"name": "fast"},
+        "spec": {"extendedResourceName": "example.com/gpu"},
+    }
+    able = make_node("b", allocatable={"example.com/gpu": "1"}, status={"declaredFeatures": ["A"]})
+    wanting = make_pod("p", containers=[make_container(requests={"example.com/gpu": "1"})])
+    rule = {"action": "RestartAllContainers"}
+    picky = make_pod("q", containers=[make_container(restartPolicyRules=[rule])])
+    first, second = decide(device_class, small("a"), able, pods=[wanting, picky])
+    text = (
+        "node(s) could offer example.com/gpu only as devices of DeviceClass fast, "
+        "which this scheduler does not support yet"
+    )
+    rejection = {"plugin": "SupportedFeatures", "reasons": [text], "code": "UnschedulableAndUnresolvable"}
+    assert (first["chosen"], first["filtered"]) == ("b", {"a": rejection})
+    assert {refused["plugin"] for refused in second["filtered"].values()} == {"NodeDeclaredFeatures"}
+    assert "2 node(s) didn't match Pod's required features." in second["message"]

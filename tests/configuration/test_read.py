@@ -131,6 +131,8 @@ def test_plugins_can_be_removed():
         plugins={"multiPoint": {"disabled": [{"name": "NodePorts"}, {"name": "PodTopologySpread"}]}}
     )
     assert "NodePorts" not in names(profile)
+    profile = one(plugins={"multiPoint": {"disabled": [{"name": "NodeDeclaredFeatures"}]}})
+    assert names(profile) == [name for name in REGISTRY if name != "NodeDeclaredFeatures"]
 
 
 def test_arguments_about_other_pods():

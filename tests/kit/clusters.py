@@ -23,6 +23,7 @@ from typing import Any, Final, TypeVar
 
 from hypothesis import strategies as st
 
+from tests.kit.feature_clusters import feature_case
 from tests.kit.volume_clusters import VolumeCase
 
 T = TypeVar("T")
@@ -43,6 +44,7 @@ THEMES: Final = (
     "nominated",
     "gates",
     "volumes",
+    "features",
     "mixed",
 )
 
@@ -670,13 +672,15 @@ def _guards(budget: Json, pod: Json) -> bool:
     return True
 
 
-_UNMIXED: Final = tuple(theme for theme in THEMES if theme not in ("mixed", "volumes"))
+_UNMIXED: Final = tuple(theme for theme in THEMES if theme not in ("mixed", "volumes", "features"))
 
 
 def _case(choose: Choose, themes: Sequence[str]) -> Json:
     theme = themes[choose(len(themes))]
     if theme == "volumes":
         return VolumeCase(choose).case()
+    if theme == "features":
+        return feature_case(choose)
     maker = _Maker(choose, frozenset((theme,)))
     if theme == "mixed":
         maker.themes = frozenset(maker.some(_UNMIXED, 4, 2))

@@ -362,6 +362,26 @@ def unsupported(plugin: Any, pod: Pod) -> Rejection | None:
     return Rejection(plugin.name, reasons, Code.UNRESOLVABLE) if reasons else None
 
 
+def devices(plugin: Any, pod: Pod, node: Node, cluster: Cluster) -> list[tuple[str, bool]]:
+    """SupportedFeatures, ours: ``shouldDelegateResourceToDRA`` is what it refuses."""
+    reasons = []
+    for resource, amount in sorted(pod.spec.requests.amounts.items()):
+        known = [c for c in cluster.device_classes if resource in c.resources]
+        if amount > 0 and node.allocatable.get(resource, 0) == 0 and known:
+            youngest = max(each.created for each in known)
+            name = min(each.name for each in known if each.created == youngest)
+            text = f"node(s) could offer {resource} only as devices of DeviceClass {name}"
+            reasons.append((f"{text}, which this scheduler does not support yet", False))
+    return reasons
+
+
+def declared(plugin: Any, pod: Pod, node: Node, cluster: Cluster) -> list[tuple[str, bool]]:
+    """NodeDeclaredFeatures."""
+    if all(feature in node.declared_features for feature in pod.spec.required_features):
+        return []
+    return [("node(s) didn't match Pod's required features", False)]
+
+
 def nothing(plugin: Any, pod: Pod, node: Node, cluster: Cluster) -> list[tuple[str, bool]]:
     """No reason against any node."""
     return []
@@ -436,7 +456,8 @@ def between_extremes(raw: list[int]) -> list[int]:
 
 #: The rules by plugin.  A plugin of the registry that filters or scores has its entry here, or a test fails.
 RULES: dict[str, Rules] = {
-    "SupportedFeatures": Rules(whole=unsupported, node=nothing),
+    "SupportedFeatures": Rules(whole=unsupported, node=devices),
+    "NodeDeclaredFeatures": Rules(node=declared),
     "NodeName": Rules(node=node_name, whole=only_node),
     "NodeUnschedulable": Rules(node=cordon),
     "TaintToleration": Rules(node=taints, score=soft_taints, normalize=by_max_reversed),
@@ -474,6 +495,6 @@ RULES: dict[str, Rules] = {
 FILTER_ORDER = (
     "SupportedFeatures", "NodeName", "NodeUnschedulable", "TaintToleration", "NodeAffinity", "NodePorts",
     "NodeResourcesFit", "VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone",
-    "PodTopologySpread", "InterPodAffinity",
+    "PodTopologySpread", "InterPodAffinity", "NodeDeclaredFeatures",
 )  # fmt: skip
 WEIGHTS = {"TaintToleration": 3, "NodeAffinity": 2, "PodTopologySpread": 2, "InterPodAffinity": 2}

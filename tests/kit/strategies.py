@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from moorage.core.cache.cache import Cache
+from moorage.core.model.device_class import DeviceClass
 from moorage.core.model.node import Node
 from moorage.core.model.pod import HostPort, Pod, PodSpec
 from moorage.core.model.resources import CPU, EPHEMERAL_STORAGE, MAX_AMOUNT, MEMORY, PODS, Requests
@@ -46,6 +47,7 @@ def thoroughly(times: int) -> settings:
 
 
 GPU = "example.com/gpu"
+FEATURES = ("A", "B")
 HUGE_PAGES = "hugepages-2Mi"
 NODE_NAMES = ("n0", "n1", "n2", "n3")
 LABEL_KEYS = ("zone", "gen")
@@ -103,6 +105,14 @@ host_ports = st.builds(
     st.sampled_from((80, 443)),
 )
 
+features = st.sampled_from(((), (), ("A",), ("B",), ("A", "B")))
+device_classes = st.builds(
+    DeviceClass,
+    st.sampled_from(("c1", "c2")),
+    st.sampled_from(("", "example.org/other", GPU)),
+    st.sampled_from((0.0, 1.0)),
+)
+
 
 @st.composite
 def requirements(draw: st.DrawFn) -> Requirement:
@@ -149,6 +159,7 @@ def nodes(draw: st.DrawFn, name: str | None = None, *, huge: bool = True) -> Nod
         unschedulable=draw(st.sampled_from((False, False, False, True))),
         allocatable=allocatable,
         images={name: IMAGE_SIZES[name] for name in draw(st.sets(st.sampled_from(IMAGES)))},
+        declared_features=draw(features),
     )
 
 
@@ -168,6 +179,7 @@ def specs(draw: st.DrawFn, *, huge: bool = True) -> PodSpec:
         tolerations=tuple(draw(st.lists(tolerations, max_size=2))),
         host_ports=tuple(draw(st.lists(host_ports, max_size=2))),
         images=images,
+        required_features=() if plain else draw(features),
         unsupported=() if plain else draw(st.sampled_from(((), (), (), ("volumes",)))),
     )
 
@@ -179,6 +191,7 @@ class Cluster:
     nodes: tuple[Node, ...]
     pods: tuple[Pod, ...]
     storage: tuple[StorageObject, ...] = ()
+    device_classes: tuple[DeviceClass, ...] = ()
 
     def on(self, name: str) -> list[Pod]:
         """The pods on a node."""
@@ -196,7 +209,8 @@ def clusters(draw: st.DrawFn, *, huge: bool = True, min_nodes: int = 0) -> Clust
             ports = tuple(draw(st.lists(host_ports, max_size=1)))
             spec = PodSpec(scheduler_name="moorage", requests=draw(requests(huge=huge)), host_ports=ports)
             pods.append(make_pod(f"p{number}", spec=spec, node=draw(st.sampled_from(names))))
-    return Cluster(made, tuple(pods))
+    classes = draw(st.lists(device_classes, max_size=2, unique_by=lambda each: each.name))
+    return Cluster(made, tuple(pods), device_classes=tuple(classes))
 
 
 def build(cluster: Cluster, *, order: Sequence[int] | None = None, holes: Sequence[int] = ()) -> Snapshot:
@@ -204,6 +218,8 @@ def build(cluster: Cluster, *, order: Sequence[int] | None = None, holes: Sequen
     cache = Cache(Snapshot())
     for obj in cluster.storage:
         cache.apply_storage(obj)
+    for device_class in cluster.device_classes:
+        cache.snapshot.device_classes.apply(device_class)
     chosen = range(len(cluster.nodes)) if order is None else order
     fillers = []
     for place, index in enumerate(chosen):
@@ -242,5 +258,10 @@ def columns_of(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
             "allocatable": {r: int(v) for r in snapshot.resources if (v := snapshot.allocatable(r)[row])},
             "requested": {r: int(v) for r in snapshot.resources if (v := snapshot.requested(r)[row])},
             "taints": snapshot.taints.of(row),
+            "features": [
+                feature
+                for feature in FEATURES
+                if snapshot.features.declaring((feature,), snapshot.nodes, snapshot.capacity)[row]
+            ],
         }
     return told

@@ -42,6 +42,8 @@ NODES = [
     make_node("a", cpu=1000, labels={"zone": "c", "gen": "10"}),
     make_node("a", cpu=1000, more={GPU: 1}),
     guard_ready(make_node("a", cpu=1000, ready="False")),
+    make_node("a", cpu=1000, declared_features=("A",)),
+    make_node("a", cpu=1000, declared_features=("A", "B")),
 ]
 
 
@@ -83,6 +85,8 @@ CHANGING: list[dict[str, Any]] = [
     {"tolerations": (Toleration(UNSCHEDULABLE_KEY, "Exists"), Toleration(NOT_READY_KEY, "Exists"))},
     {"tolerations": (Toleration("", "Exists"),)},
     {"unsupported": ("volumes",)},
+    {"required_features": ("A",)},
+    {"required_features": ("A", "B")},
     {"invalid": ("spec.x: odd",)},
 ]
 PODS = {
@@ -96,7 +100,7 @@ FILTERS = [
     for name, plugin in PLUGINS.items()
     if isinstance(plugin, FilterPlugin)
     and name not in VOLUME_RULES
-    and not plugin.reads & Reads.CLUSTER  # see test_peer_wake_ups.py
+    and (name == "SupportedFeatures" or not plugin.reads & Reads.CLUSTER)  # see test_peer_wake_ups.py
     and not name.endswith(("-least", "-most", "-ratio", "-falling", "-a-group"))
 ]
 #: (index of the node, index of the pod on it)

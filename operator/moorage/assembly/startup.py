@@ -8,6 +8,7 @@ import logging
 
 from moorage.adapters.kube.client import KubeClient
 from moorage.adapters.kube.credentials import own_namespace
+from moorage.adapters.kube.device_classes import DEVICE_CLASSES, serves_device_classes
 from moorage.adapters.kube.errors import KubeError
 from moorage.adapters.kube.lease import LeaseSettings
 from moorage.adapters.kube.permissions import check, needed
@@ -44,7 +45,7 @@ def lease_settings(settings: Settings) -> LeaseSettings:
 
 
 async def missing_features(client: KubeClient, settings: Settings) -> frozenset[str]:
-    """The features that are off for want of permission.
+    """The features that are off for want of permission, or of an API.
 
     Raises ``StartupError`` if a required permission is missing, or the API server does not say.
     """
@@ -58,6 +59,9 @@ async def missing_features(client: KubeClient, settings: Settings) -> frozenset[
                 lease_namespace=lease.namespace,
                 lease_name=lease.name,
             )
+            off = {finding.permission.feature for finding in findings if not finding.ok}
+            if DEVICE_CLASSES not in off and not await serves_device_classes(client):
+                off.add(DEVICE_CLASSES)
             break
         except KubeError as error:
             if asyncio.get_running_loop().time() > deadline:
@@ -70,4 +74,4 @@ async def missing_features(client: KubeClient, settings: Settings) -> frozenset[
     for finding in findings:
         if not finding.ok:
             logger.warning("%s", finding.text())
-    return frozenset(finding.permission.feature for finding in findings if not finding.ok)
+    return frozenset(off)

@@ -14,8 +14,10 @@ from moorage.adapters.kube.storage_defaults import complete_storage
 from moorage.adapters.kube.validate import Problem, check, check_type
 from moorage.core.engine import Engine, EngineConfig
 from moorage.core.model.budget import DisruptionBudget
+from moorage.core.model.device_class import DeviceClass
 from moorage.core.model.events import (
     BudgetApplied,
+    DeviceClassApplied,
     NamespaceApplied,
     NodeApplied,
     PodBound,
@@ -64,6 +66,7 @@ class Cluster:
     storage: list[StorageObject] = field(default_factory=list)
     namespaces: list[Namespace] = field(default_factory=list)
     workloads: list[Workload] = field(default_factory=list)
+    device_classes: list[DeviceClass] = field(default_factory=list)
     abrupt: set[str] = field(default_factory=set)
     raw_pods: dict[str, Mapping[str, Any]] = field(default_factory=dict)  # by UID, complete
     raw_nodes: dict[str, Mapping[str, Any]] = field(default_factory=dict)  # by name
@@ -78,6 +81,8 @@ class Cluster:
             engine.handle(NamespaceApplied(known.get(name) or Namespace(name)), now)
         for workload in self.workloads:
             engine.handle(WorkloadApplied(workload), now)
+        for device_class in self.device_classes:
+            engine.handle(DeviceClassApplied(device_class), now)
         for node in self.nodes:
             engine.handle(NodeApplied(node), now)
         for budget in self.budgets:
@@ -181,6 +186,8 @@ class Intake:
                     result.namespaces.append(namespace)
                 case Workload() as workload:
                     result.workloads.append(workload)
+                case DeviceClass() as device_class:
+                    result.device_classes.append(device_class)
                 case None:
                     pass
                 case storage:

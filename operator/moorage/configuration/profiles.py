@@ -26,7 +26,6 @@ _KUBE_PLUGINS: Final = frozenset(
         "DeferredPodScheduling",
         "DynamicResources",
         "GangScheduling",
-        "NodeDeclaredFeatures",
         "PodGroupPodsCount",
         "TopologyPlacementGenerator",
     }

@@ -24,6 +24,7 @@ from moorage.core.plugins.default_preemption import DefaultPreemption
 from moorage.core.plugins.image_locality import ImageLocality
 from moorage.core.plugins.inter_pod_affinity import InterPodAffinity
 from moorage.core.plugins.node_affinity import NodeAffinity
+from moorage.core.plugins.node_declared_features import NodeDeclaredFeatures
 from moorage.core.plugins.node_name import NodeName
 from moorage.core.plugins.node_ports import NodePorts
 from moorage.core.plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
@@ -62,6 +63,7 @@ REGISTRY: Mapping[str, Callable[[], Plugin]] = {
     "NodeResourcesBalancedAllocation": NodeResourcesBalancedAllocation,
     "ImageLocality": ImageLocality,
     "DefaultBinder": DefaultBinder,
+    "NodeDeclaredFeatures": NodeDeclaredFeatures,
 }
 
 #: Weights of the default profile (kube-scheduler v1.37); plugins not named here weigh 1.

@@ -9,7 +9,10 @@ from moorage.adapters.kube.cluster_state import ClusterState
 from moorage.adapters.kube.convert import Converter
 from moorage.adapters.kube.errors import KubeError
 from moorage.adapters.kube.watch import Pace, Reflector
+from moorage.core.model.device_class import DeviceClass
 from moorage.core.model.events import (
+    DeviceClassApplied,
+    DeviceClassGone,
     Event,
     NamespaceApplied,
     NamespaceGone,
@@ -30,11 +33,12 @@ from tests.kit.fake_api import Answer, FakeApi
 from tests.kit.models import label_in
 
 CLAIMS, CLASSES = "/api/v1/persistentvolumeclaims", "/apis/storage.k8s.io/v1/storageclasses"
+DEVICES = "/apis/resource.k8s.io/v1/deviceclasses"
 NODES, PODS = "/api/v1/nodes", "/api/v1/pods"
 
 
 class Rig:
-    def __init__(self, api):
+    def __init__(self, api, **features):
         self.events: list[Event] = []
         self.malformed: list[str] = []
         self.synced = asyncio.Event()
@@ -44,6 +48,7 @@ class Rig:
             self.events.append,
             on_synced=self.synced.set,
             meter=self,
+            **features,
             pace=Pace(first_delay=0.01, longest_delay=0.05),
         )
 
@@ -129,6 +134,29 @@ async def test_namespaces_services_and_controllers_come_and_go(api):
         api.remove(namespaces, "blue")
         await rig.until(lambda: len(rig.events) == 2)
     assert rig.events == [WorkloadGone(WorkloadKind.REPLICA_SET, "blue", "web"), NamespaceGone("blue")]
+
+
+async def test_device_classes_come_and_go(api):
+    gpu = {"metadata": {"name": "gpu", "uid": "1"}, "spec": {"extendedResourceName": "example.com/gpu"}}
+    api.put(DEVICES, gpu)
+    rig = Rig(api)
+    async with rig.running():
+        await rig.synced.wait()
+        assert rig.events == [DeviceClassApplied(DeviceClass("gpu", "example.com/gpu"))]
+        rig.events.clear()
+        api.remove(DEVICES, "gpu")
+        await rig.until(lambda: rig.events)
+        assert rig.events == [DeviceClassGone("gpu")]
+        api.put(DEVICES, gpu | {"spec": {"extendedResourceName": 7}})
+        await rig.until(lambda: rig.malformed)
+        assert rig.malformed == ["deviceclasses"]
+
+
+async def test_without_the_right_device_classes_are_not_asked_about(api):
+    rig = Rig(api, device_classes=False)
+    async with rig.running():
+        await rig.synced.wait()
+    assert api.seen("GET", DEVICES) == []
 
 
 async def test_an_object_that_makes_no_sense_is_counted_and_left_out(api):

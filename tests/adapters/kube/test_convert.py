@@ -2,6 +2,7 @@
 
 import gc
 import time
+from typing import Any
 
 import orjson
 import pytest
@@ -212,7 +213,6 @@ def test_images():
         ({"resourceClaims": [{"name": "c"}]}, "resource claims"),
         ({"schedulingGroup": {"podGroupName": "g"}}, "a pod group"),
         ({"workloadRef": {"name": "g"}}, "a pod group"),
-        ({"hostNetwork": True, "hostUsers": False}, "the node feature UserNamespacesHostNetworkSupport"),
     ],
 )
 def test_what_this_version_cannot_honour(fields, phrase):
@@ -277,9 +277,44 @@ def test_what_a_pod_asks_of_other_pods():
     ],
 )
 def test_features_that_a_node_must_declare(container, feature):
-    spec = read_pod(containers=[make_container(**container)]).spec
-    assert spec.required_features == (feature,)
-    assert spec.unsupported == (f"the node feature {feature}",)
+    """By a container of any kind, but that rules of restarting are not looked for in ephemeral ones."""
+    ephemeral = feature == "VolumeBindMountOptions"
+    for kind, needs in (("containers", True), ("initContainers", True), ("ephemeralContainers", ephemeral)):
+        found: dict[str, Any] = {
+            "containers": [make_container()],
+            kind: [make_container(), make_container(**container)],
+        }
+        spec = read_pod(**found).spec
+        assert spec.required_features == ((feature,) if needs else ()), kind
+        assert spec.unsupported == spec.invalid == ()
+
+
+@pytest.mark.parametrize(
+    ("network", "users", "needed"),
+    [
+        (True, False, True),
+        (True, True, False),
+        (True, None, False),
+        (False, False, False),
+        (None, False, False),
+    ],
+)
+def test_own_users_on_the_host_s_network_are_a_feature(network, users, needed):
+    spec = read_pod(hostNetwork=network, hostUsers=users).spec
+    assert spec.required_features == (("UserNamespacesHostNetworkSupport",) if needed else ())
+
+
+def test_pods_that_need_other_features_do_not_share_their_spec():
+    converter = Converter()
+    templates: list[dict[str, Any]] = [
+        {"containers": [make_container(volumeMounts=[{"name": "v", "bindMountOptions": options}])]}
+        for options in ([], ["noexec"])
+    ]
+    templates.append(
+        {"containers": templates[0]["containers"], "ephemeralContainers": templates[1]["containers"]}
+    )
+    needed = [converter.pod(make_pod(**template)).spec.required_features for template in templates]
+    assert needed == [(), ("VolumeBindMountOptions",), ("VolumeBindMountOptions",)]
 
 
 # -- sharing -------------------------------------------------------------------------------------

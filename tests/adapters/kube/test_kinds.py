@@ -19,6 +19,8 @@ from moorage.adapters.kube.kinds import Kind, Role, list_of, look_up
         ("storage.k8s.io/v1", "StorageClass", False),
         ("storage.k8s.io/v1beta1", "CSIStorageCapacity", True),
         ("storage.k8s.io/v1", "VolumeAttachment", False),
+        ("resource.k8s.io/v1", "DeviceClass", False),
+        ("resource.k8s.io/v1beta1", "DeviceClass", False),
     ],
 )
 def test_kinds_that_are_used(api_version, kind, namespaced):

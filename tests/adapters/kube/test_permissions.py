@@ -62,7 +62,7 @@ def test_without_leader_election_no_lease_is_needed():
 
 def test_the_optional_ones_say_what_is_off():
     optional = {permission.feature for permission in PERMISSIONS if not permission.required}
-    assert optional == {"default spreading", "events", "preemption"}
+    assert optional == {"default spreading", "device classes", "events", "preemption"}
     finding = Finding(Permission("g", "r", ("v",), "to do it", feature="it"), "", ("v",))
     assert '(optional: "it" is off without it)' in finding.text()
     assert not finding.blocking

@@ -286,6 +286,39 @@ def test_one_thing_wrong_with_a_node(node, field):
 
 
 @pytest.mark.parametrize(
+    ("declared", "messages"),
+    [
+        (["A", "AB", "B/c", "B/d"], []),
+        (["a"], ["'a' is not a name of a feature, like MyFeature or MyFeature/itsPart"]),
+        (["A/", "B1"], ["'A/' is not a name of a feature, like MyFeature or MyFeature/itsPart"]),
+        (["B", "A"], ["must come after 'B': they are in order, and each is there once"]),
+        (["A", "A"], ["must come after 'A': they are in order, and each is there once"]),
+    ],
+)
+def test_declared_features_have_names_and_an_order(declared, messages):
+    node = make_node(status={"declaredFeatures": declared})
+    assert [message for _, message in wrong(node)] == messages
+
+
+@pytest.mark.parametrize(
+    ("spec", "wrong_fields"),
+    [
+        ({}, []),
+        ({"extendedResourceName": "example.com/gpu"}, []),
+        ({"extendedResourceName": "cpu"}, ["spec.extendedResourceName"]),
+        ({"extendedResourceName": "deviceclass.resource.kubernetes.io/x"}, ["spec.extendedResourceName"]),
+        ({"extendedResourceName": "example.com/g p u"}, ["spec.extendedResourceName"]),
+        ({"extendedResourceName": 7}, ["spec.extendedResourceName"]),
+        (7, ["spec"]),
+    ],
+)
+def test_a_device_class_names_an_extended_resource_or_none(spec, wrong_fields):
+    metadata = {"name": "fast", "uid": "1"}
+    device_class = {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": metadata}
+    assert fields({**device_class, "spec": spec}) == wrong_fields
+
+
+@pytest.mark.parametrize(
     ("status", "field"),
     [({}, "status.allocatable"), ({"allocatable": {"cpu": "1"}}, "status.allocatable.pods")],
 )

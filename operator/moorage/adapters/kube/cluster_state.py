@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeVar
 
 from moorage.adapters.kube.client import KubeClient
 from moorage.adapters.kube.convert import Converter, MalformedObject
+from moorage.adapters.kube.device_classes import DEVICE_CLASSES_PATH, read_device_class
 from moorage.adapters.kube.errors import KubeError
 from moorage.adapters.kube.fields import Reader
 from moorage.adapters.kube.raw_objects import RawObjects
@@ -18,6 +19,8 @@ from moorage.adapters.kube.workloads import read_namespace, read_workload
 from moorage.core.model.events import (
     BudgetApplied,
     BudgetGone,
+    DeviceClassApplied,
+    DeviceClassGone,
     Event,
     NamespaceApplied,
     NamespaceGone,
@@ -74,6 +77,7 @@ class ClusterState:
         meter: StreamMeter,
         budgets: bool = True,
         workloads: bool = True,
+        device_classes: bool = True,
         pace: Pace | None = None,
         raw: RawObjects | None = None,
     ) -> None:
@@ -104,7 +108,13 @@ class ClusterState:
         if workloads:
             for kind, path in _WORKLOADS.items():
                 self._follow_workloads(kind, path)
-
+        if device_classes:
+            self._follow(
+                "deviceclasses",
+                Target(DEVICE_CLASSES_PATH),
+                self._device_class_applied,
+                lambda name: submit(DeviceClassGone(name)),
+            )
         for storage in STORAGE_RESOURCES:
             self._follow_storage(storage)
 
@@ -191,6 +201,14 @@ class ClusterState:
         namespace = read_namespace(obj)
         self._submit(NamespaceApplied(namespace))
         return namespace.name
+
+    def _device_class_applied(self, obj: dict[str, Any]) -> str:
+        reader = Reader()
+        found = read_device_class(obj, reader)
+        if reader.problems:
+            raise MalformedObject(*reader.problems[0])
+        self._submit(DeviceClassApplied(found))
+        return found.name
 
     def _follow_workloads(self, kind: WorkloadKind, path: str) -> None:
         def applied(obj: dict[str, Any]) -> tuple[str, str]:

@@ -83,8 +83,8 @@ class Converter:
             labels=self._text_map(metadata.get("labels"), "metadata.labels", reader),
             node_name=node_name,
             volumes=self._volumes(raw_spec.get("volumes"), name, reader),
-            created=_seconds(metadata.get("creationTimestamp"), "metadata.creationTimestamp", reader),
-            started=None if started is None else _seconds(started, "status.startTime", reader),
+            created=seconds(metadata.get("creationTimestamp"), "metadata.creationTimestamp", reader),
+            started=None if started is None else seconds(started, "status.startTime", reader),
             deleting=deleting,
             preempted=deleting and _preempted(conditions, reader),
             finished=status.get("phase") in _FINISHED,
@@ -287,7 +287,7 @@ def _images(value: object, reader: Reader) -> dict[str, int]:
     return images
 
 
-def _seconds(value: object, path: str, reader: Reader) -> float:
+def seconds(value: object, path: str, reader: Reader) -> float:
     """Seconds since the epoch of an RFC 3339 time, 0 if there is none."""
     if value is None:
         return 0.0

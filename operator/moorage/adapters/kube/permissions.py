@@ -14,6 +14,7 @@ from typing import Any
 import yaml
 
 from moorage.adapters.kube.client import KubeClient
+from moorage.adapters.kube.device_classes import DEVICE_CLASSES
 
 _REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
@@ -80,6 +81,10 @@ PERMISSIONS: tuple[Permission, ...] = (
     *(
         Permission("storage.k8s.io", resource, ("list", "watch"), "to know where a pod's volumes can be")
         for resource in ("storageclasses", "csinodes", "csidrivers", "csistoragecapacities", "volumeattachments")
+    ),
+    Permission(
+        "resource.k8s.io", "deviceclasses", ("list", "watch"),
+        "to tell devices, which are not allocated yet, from other resources", feature=DEVICE_CLASSES,
     ),
     Permission(
         "events.k8s.io", "events", ("create", "patch"), "to record Scheduled and FailedScheduling",

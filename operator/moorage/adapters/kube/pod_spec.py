@@ -32,7 +32,6 @@ def read_pod_spec(spec: Mapping[str, Any], reader: Reader, sharing: Sharing | No
         affinity.get("nodeAffinity"), "spec.affinity.nodeAffinity", reader
     )
     images = tuple(_images(spec, reader))
-    features = tuple(_required_features(spec, reader))
     requests = requests_by_spec(spec, reader)
     node_selector = reader.text_map(spec.get("nodeSelector"), "spec.nodeSelector")
     return PodSpec(
@@ -55,10 +54,8 @@ def read_pod_spec(spec: Mapping[str, Any], reader: Reader, sharing: Sharing | No
         tolerations=sharing.value(tuple(_tolerations(spec, reader))),
         host_ports=sharing.value(tuple(_host_ports(spec, reader))),
         images=sharing.value(images),
-        required_features=features,
-        unsupported=sharing.value(
-            (*_unsupported(spec, reader), *(f"the node feature {feature}" for feature in features))
-        ),
+        required_features=sharing.value(tuple(_required_features(spec, reader))),
+        unsupported=sharing.value(tuple(_unsupported(spec, reader))),
         invalid=tuple(f"{path}: {message}" for path, message in reader.problems),
     )
 
@@ -87,12 +84,12 @@ def relevant_parts(spec: Mapping[str, Any]) -> list[Any]:
         spec.get("hostUsers"),
         [_container_parts(container) for container in spec.get("containers") or ()],
         [_container_parts(container) for container in spec.get("initContainers") or ()],
+        any(_mounts_by_options(container) for container in spec.get("ephemeralContainers") or ()),
         [volume["image"] for volume in spec.get("volumes") or () if "image" in volume],
     ]
 
 
 def _container_parts(container: Mapping[str, Any]) -> list[Any]:
-    mounts = container.get("volumeMounts") or ()
     return [
         container.get("name"),
         container.get("image"),
@@ -100,8 +97,12 @@ def _container_parts(container: Mapping[str, Any]) -> list[Any]:
         container.get("ports"),
         container.get("restartPolicy"),
         container.get("restartPolicyRules"),
-        any("bindMountOptions" in mount for mount in mounts),
+        _mounts_by_options(container),
     ]
+
+
+def _mounts_by_options(container: Mapping[str, Any]) -> bool:
+    return any(mount.get("bindMountOptions") for mount in container.get("volumeMounts") or ())
 
 
 def _tolerations(spec: Mapping[str, Any], reader: Reader) -> Iterator[Toleration]:
@@ -147,22 +148,31 @@ def normalized_image(name: str) -> str:
 
 
 def _required_features(spec: Mapping[str, Any], reader: Reader) -> Iterator[str]:
-    """Features a node must declare for this pod (``status.declaredFeatures``)."""
-    containers = [
-        container
-        for key in ("initContainers", "containers")
-        for _, container in reader.objects(spec.get(key), f"spec.{key}")
-    ]
+    """Features a node must declare for this pod (``status.declaredFeatures``), by name.
+
+    Source of the rules: ``InferForScheduling`` of each feature in component-helpers' ``nodedeclaredfeatures``; other
+    features matter to updates of a pod only.
+    """
+    containers = {
+        key: list(reader.objects(spec.get(key), f"spec.{key}"))
+        for key in ("initContainers", "containers", "ephemeralContainers")
+    }
     rules = (
         rule
-        for c in containers
-        for _, rule in reader.objects(c.get("restartPolicyRules"), "restartPolicyRules")
+        for key in ("initContainers", "containers")
+        for path, container in containers[key]
+        for _, rule in reader.objects(container.get("restartPolicyRules"), f"{path}.restartPolicyRules")
     )
     if any(rule.get("action") == "RestartAllContainers" for rule in rules):
         yield "RestartAllContainersOnContainerExits"
     if spec.get("hostNetwork") is True and spec.get("hostUsers") is False:
         yield "UserNamespacesHostNetworkSupport"
-    mounts = (mount for c in containers for _, mount in reader.objects(c.get("volumeMounts"), "volumeMounts"))
+    mounts = (
+        mount
+        for found in containers.values()
+        for path, container in found
+        for _, mount in reader.objects(container.get("volumeMounts"), f"{path}.volumeMounts")
+    )
     if any(mount.get("bindMountOptions") for mount in mounts):
         yield "VolumeBindMountOptions"
 

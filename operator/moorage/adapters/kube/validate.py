@@ -6,12 +6,14 @@ a simulation may be terse.  Only what scheduling reads is looked at.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from dataclasses import field as default
 from typing import Any
 
 from moorage.adapters.kube.convert import Converter
+from moorage.adapters.kube.device_classes import read_device_class
 from moorage.adapters.kube.fields import Reader, kind_of
 from moorage.adapters.kube.resource_lists import is_label_value, is_qualified_name, is_subdomain
 from moorage.adapters.kube.selectors import read_label_selector
@@ -19,14 +21,18 @@ from moorage.adapters.kube.storage_convert import read_storage
 from moorage.adapters.kube.validate_pod import check_pod
 from moorage.adapters.kube.workloads import WORKLOAD_KINDS, read_namespace, read_workload
 from moorage.core.model.budget import DisruptionBudget
+from moorage.core.model.device_class import DeviceClass
 from moorage.core.model.node import Node
 from moorage.core.model.pod import Pod
+from moorage.core.model.resources import is_extended
 from moorage.core.model.storage import StorageObject
 from moorage.core.model.workload import Namespace, Workload
 
 Obj = Mapping[str, Any]
 
 _TAINT_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+#: Source of the rule: ``validateNodeDeclaredFeatureName`` of the API server.
+_FEATURE = re.compile(r"[A-Z][a-zA-Z0-9]*(/[a-zA-Z][a-zA-Z0-9]*)*")
 _HIGHEST_USER_PRIORITY = 1_000_000_000
 
 
@@ -60,7 +66,7 @@ class Checked:
 
     wrong: list[tuple[str, str]]
     odd: list[tuple[str, str]] = default(default_factory=list)
-    value: Pod | Node | DisruptionBudget | StorageObject | Namespace | Workload | None = None
+    value: Pod | Node | DisruptionBudget | StorageObject | Namespace | Workload | DeviceClass | None = None
 
 
 def check(obj: Obj, kind: str, converter: Converter) -> Checked:
@@ -86,6 +92,9 @@ def check(obj: Obj, kind: str, converter: Converter) -> Checked:
         found.value = converter.budget(obj)
     elif kind == "Namespace":
         found.value = read_namespace(obj)
+    elif kind == "DeviceClass":
+        device_class = found.value = read_device_class(obj, reader)
+        _check_device_class(device_class, reader)
     elif kind in WORKLOAD_KINDS:
         found.value = read_workload(obj, WORKLOAD_KINDS[kind])
     else:
@@ -149,6 +158,18 @@ def _check_node(obj: Obj, reader: Reader) -> None:
         if (key, effect) in seen:
             reader.report(path, f"there is a second taint {key!r} with effect {effect!r}")
         seen.add((key, effect))
+    status = quiet.mapping(obj.get("status"), "status")
+    features = quiet.texts(status.get("declaredFeatures"), "status.declaredFeatures")
+    for index, feature in enumerate(features):
+        path = f"status.declaredFeatures[{index}]"
+        if not _FEATURE.fullmatch(feature) or len(feature) > 253:
+            reader.report(
+                path, f"{feature!r} is not a name of a feature, like MyFeature or MyFeature/itsPart"
+            )
+        elif index and features[index - 1] >= feature:
+            reader.report(
+                path, f"must come after {features[index - 1]!r}: they are in order, and each is there once"
+            )
 
 
 def _oddities(allocatable: Mapping[str, int]) -> Iterator[tuple[str, str]]:
@@ -170,6 +191,12 @@ def _check_priority_class(obj: Obj, reader: Reader) -> None:
     policy = reader.text(obj.get("preemptionPolicy"), "preemptionPolicy")
     if policy not in ("", "Never", "PreemptLowerPriority"):
         reader.report("preemptionPolicy", f"must be Never or PreemptLowerPriority, not {policy!r}")
+
+
+def _check_device_class(device_class: DeviceClass, reader: Reader) -> None:
+    resource = device_class.extended_resource
+    if resource and not (is_extended(resource) and is_qualified_name(resource)):
+        reader.report("spec.extendedResourceName", f"{resource!r} is not a name of an extended resource")
 
 
 def _check_budget(obj: Obj, reader: Reader) -> None:

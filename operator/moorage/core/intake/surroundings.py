@@ -1,4 +1,4 @@
-"""What pods use and belong to: storage, namespaces, workloads, disruption budgets."""
+"""What pods use and belong to: storage, namespaces, workloads, devices, disruption budgets."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from moorage.core.model.cluster_event import Action, ClusterEvent, Resource
 from moorage.core.model.events import (
     BudgetApplied,
     BudgetGone,
+    DeviceClassApplied,
+    DeviceClassGone,
     NamespaceApplied,
     NamespaceGone,
     StorageApplied,
@@ -60,6 +62,20 @@ def _workload_gone(state: State, event: WorkloadGone, now: float) -> None:
         state.wake(ClusterEvent(Resource.WORKLOAD, Action.DELETE, gone, None), now)
 
 
+def _device_class_applied(state: State, event: DeviceClassApplied, now: float) -> None:
+    new = event.device_class
+    before = state.snapshot.device_classes.apply(new)
+    if before != new:
+        action = Action.ADD if before is None else Action.UPDATE
+        state.wake(ClusterEvent(Resource.DEVICE_CLASS, action, before, new), now)
+
+
+def _device_class_gone(state: State, event: DeviceClassGone, now: float) -> None:
+    before = state.snapshot.device_classes.remove(event.name)
+    if before is not None:
+        state.wake(ClusterEvent(Resource.DEVICE_CLASS, Action.DELETE, before, None), now)
+
+
 def _budget_applied(state: State, event: BudgetApplied, now: float) -> None:
     state.preemptions.set_budget(event.budget)
 
@@ -75,6 +91,8 @@ HANDLERS: Handlers = {
     NamespaceGone: _namespace_gone,
     WorkloadApplied: _workload_applied,
     WorkloadGone: _workload_gone,
+    DeviceClassApplied: _device_class_applied,
+    DeviceClassGone: _device_class_gone,
     BudgetApplied: _budget_applied,
     BudgetGone: _budget_gone,
 }

@@ -27,6 +27,7 @@ class Resource(StrEnum):
     CSI_STORAGE_CAPACITY = "CSIStorageCapacity"
     VOLUME_ATTACHMENT = "VolumeAttachment"
     NAMESPACE = "Namespace"
+    DEVICE_CLASS = "DeviceClass"
     WORKLOAD = "Workload"  # a Service or a controller, for default spreading
 
 

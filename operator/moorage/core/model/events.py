@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Any
 
 from moorage.core.model.budget import DisruptionBudget
+from moorage.core.model.device_class import DeviceClass
 from moorage.core.model.extender import Answer
 from moorage.core.model.node import Node
 from moorage.core.model.pod import Pod, PodRef
@@ -135,6 +136,20 @@ class WorkloadGone:
 
     kind: WorkloadKind
     namespace: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceClassApplied:
+    """A DeviceClass exists in this state (new or changed)."""
+
+    device_class: DeviceClass
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceClassGone:
+    """A DeviceClass no longer exists."""
+
     name: str
 
 
@@ -286,6 +301,8 @@ Event = (
     | NamespaceGone
     | WorkloadApplied
     | WorkloadGone
+    | DeviceClassApplied
+    | DeviceClassGone
     | PolicyApplied
     | PolicyGone
     | UsageMeasured

@@ -96,6 +96,7 @@ class NodeResourcesFit:
             WakesOn(Resource.ASSIGNED_POD, Action.UPDATE_POD_SCALE_DOWN, _shrank_where_it_matters),
             WakesOn(Resource.NODE, Action.ADD | Action.UPDATE_NODE_ALLOCATABLE, self._may_fit),
             WakesOn(Resource.PENDING_POD, Action.UPDATE_POD_SCALE_DOWN),
+            WakesOn(Resource.DEVICE_CLASS, Action.ADD | Action.UPDATE, _stands_for_what_is_asked),
         )
 
     def _may_fit(self, pod: Pod, event: ClusterEvent) -> bool:
@@ -117,6 +118,12 @@ def _reasons(asked: Asked) -> tuple[Reason, ...]:
     texts = [f"Insufficient {resource}" for resource, _ in asked]
     shortages = [reason for text in texts for reason in (Reason(text), Reason(text, resolvable=False))]
     return (_TOO_MANY_PODS, *shortages)
+
+
+def _stands_for_what_is_asked(pod: Pod, event: ClusterEvent) -> bool:
+    """The resource is no ordinary one any more, so another plugin has something to say about it."""
+    before = () if event.old is None else event.old.resources
+    return any(r not in before and pod.spec.requests.of(r) > 0 for r in event.new.resources)
 
 
 def _shrank_where_it_matters(pod: Pod, event: ClusterEvent) -> bool:

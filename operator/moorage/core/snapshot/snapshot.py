@@ -13,6 +13,8 @@ from moorage.core.model.resources import CPU, MEMORY, PODS, Requests
 from moorage.core.model.selector import NodeSelector, NodeSelectorTerm, Operator, Requirement
 from moorage.core.snapshot.amounts import AmountColumn
 from moorage.core.snapshot.attached_volumes import AttachedVolumes
+from moorage.core.snapshot.declared_features import DeclaredFeatures
+from moorage.core.snapshot.device_classes import DeviceClasses
 from moorage.core.snapshot.disks import Disks
 from moorage.core.snapshot.host_ports import HostPorts
 from moorage.core.snapshot.images import ImageColumns
@@ -60,6 +62,7 @@ class Snapshot:
         self.taints = TaintSets(self.capacity)
         self.host_ports = HostPorts()
         self.images = ImageColumns()
+        self.features = DeclaredFeatures()
         self.disks = Disks()
         self.storage = Storage()
         self.attached = AttachedVolumes(self.storage, self.capacity)
@@ -69,6 +72,7 @@ class Snapshot:
         self.pod_terms = PodTerms()
         self.namespaces = Namespaces()
         self.workloads = Workloads()
+        self.device_classes = DeviceClasses()
         self._row_of: dict[str, int] = {}
         self._free_rows: list[int] = []
         self._allocatable: dict[str, AmountColumn] = {}
@@ -187,6 +191,8 @@ class Snapshot:
             column.set(row, node.labels.get(key))
         if before is None or before.images != node.images:
             self.images.set(row, node)
+        if before is None or before.declared_features != node.declared_features:
+            self.features.set(row, node)
         if before is None:
             self.attached.node_added(row, node.name)
         if before is None or before.labels != node.labels or before.taints != node.taints:
@@ -213,6 +219,7 @@ class Snapshot:
             if column.wasteful:
                 del self._labels[key]
         self.images.set(row, None)
+        self.features.set(row, None)
         self.attached.node_dropped(row)
         self.topology.changed()
         self._free_rows.append(row)
@@ -264,6 +271,7 @@ class Snapshot:
             labels.grow(new)
         self.taints.grow(new)
         self.images.grow()
+        self.features.grow(new)
         self.attached.grow(new)
         self.pod_counts.grow(new)
         self._masks.clear()
