@@ -1,5 +1,7 @@
 """Evicting victims: what is written, in which order, and what comes back when it cannot be."""
 
+from dataclasses import replace
+
 import pytest
 
 from moorage.adapters.kube import preempt
@@ -46,9 +48,17 @@ async def test_a_victim_is_marked_then_deleted_by_uid():
     assert mark.body["metadata"] == {"uid": "victim"}
     (condition,) = mark.body["status"]["conditions"]
     assert (condition["type"], condition["reason"]) == ("DisruptionTarget", "PreemptionByScheduler")
+    assert "observedGeneration" not in condition
     assert (delete.method, delete.path) == ("DELETE", "/api/v1/namespaces/default/pods/victim")
     assert delete.body["preconditions"] == {"uid": "victim"}
     assert rig.records == [EVENT]
+
+
+async def test_the_mark_tells_which_spec_it_speaks_of():
+    rig = Rig({}, {})
+    await rig.evictor.evict(replace(ONE, generations={"victim": 3}))
+    (condition,) = rig.client.requests[0].body["status"]["conditions"]
+    assert condition["observedGeneration"] == 3
 
 
 @pytest.mark.parametrize(

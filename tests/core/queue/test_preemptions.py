@@ -38,6 +38,12 @@ def test_the_node_is_promised_and_the_victims_are_asked_to_go(preemptions, nomin
     assert preemptions.awaited("unknown") == frozenset()
 
 
+def test_the_victims_generations_are_passed_on(preemptions):
+    victim = make_pod("third", generation=3)
+    evict = Evict(PREEMPTOR.ref, "moorage", "a", (victim.ref, ONE.ref), {victim.uid: 3})
+    assert begin(preemptions, victim, ONE) == [evict]
+
+
 def test_victims_that_are_going_anyway_are_not_asked(preemptions, nominator):
     """kube-scheduler: "Graceful pod deletion has already started. Sending another API call is unnecessary.\""""
     assert begin(preemptions, ONE, DYING) == [Evict(PREEMPTOR.ref, "moorage", "a", (ONE.ref,))]

@@ -12,6 +12,7 @@ import asyncio
 import random
 from collections.abc import Callable
 from datetime import UTC, datetime
+from typing import Any
 
 from moorage.adapters.kube.client import STRATEGIC_PATCH, KubeClient
 from moorage.adapters.kube.errors import (
@@ -93,13 +94,16 @@ class KubeEvictor:
 
     async def _mark(self, eviction: Evict, victim: PodRef) -> None:
         now = datetime.fromtimestamp(self._clock.now(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        condition = {
+        condition: dict[str, Any] = {
             "type": "DisruptionTarget",
             "status": "True",
             "reason": "PreemptionByScheduler",
             "message": f"{eviction.scheduler_name}: preempting to accommodate a higher priority pod",
             "lastTransitionTime": now,
         }
+        generation = eviction.generations.get(victim.uid)
+        if generation:
+            condition["observedGeneration"] = generation
         await self._client.patch(
             f"/api/v1/namespaces/{victim.namespace}/pods/{victim.name}/status",
             {"metadata": {"uid": victim.uid}, "status": {"conditions": [condition]}},

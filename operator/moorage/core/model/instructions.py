@@ -6,7 +6,8 @@ What an instruction led to comes back as an event.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from moorage.core.model.extender import Question
@@ -88,12 +89,14 @@ class Evict:
 
     The preemptor is read once before; if it is bound, replaced or gone, nothing is evicted.
     Deletes carry the victim's UID as precondition.  Answered by one EvictionFinished.
+    ``generations`` are the victims' by UID, as far as they are known; the condition tells them.
     """
 
     preemptor: PodRef
     scheduler_name: str
     node_name: str
     victims: tuple[PodRef, ...]
+    generations: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

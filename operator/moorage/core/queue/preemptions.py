@@ -66,7 +66,9 @@ class Preemptions:
             for victim in going:
                 self._awaited_by.setdefault(victim.uid, set()).add(preemptor.uid)
             refs = tuple(victim.ref for victim in going)
-            instructions.append(Evict(preemptor.ref, preemptor.spec.scheduler_name, chosen.node_name, refs))
+            generations = {victim.uid: victim.generation for victim in going if victim.generation}
+            name = preemptor.spec.scheduler_name
+            instructions.append(Evict(preemptor.ref, name, chosen.node_name, refs, generations))
         return instructions
 
     def awaited(self, preemptor_uid: str) -> frozenset[str]:
