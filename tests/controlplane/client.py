@@ -112,7 +112,7 @@ class Client:
                 connection.request(method, target, payload, headers)
                 response = connection.getresponse()
                 text = response.read()
-            except (ConnectionError, http.client.HTTPException) as error:
+            except (ConnectionError, ssl.SSLEOFError, http.client.HTTPException) as error:
                 connection.close()
                 if not reused:
                     raise ConnectionError(f"{method} {target}: {error!r}") from error
