@@ -15,7 +15,7 @@ def asked():
         def __init__(self):
             self.journal = Journal()
             self.computed: list[str] = []
-            self.cache = MaskCache(self.journal)
+            self.cache: MaskCache[np.bool_] = MaskCache(self.journal)
 
         def __call__(self, key):
             def compute():

@@ -239,7 +239,7 @@ class OnStale(Enum):
 
 @dataclass(frozen=True, slots=True)
 class LoadRules:
-    """Real use in percent of allocatable: nodes above ``limit`` are out, those nearer to ``target`` are worse."""
+    """Real use in percent of allocatable: nodes above ``limit`` are out, those above ``target`` are worse."""
 
     target: Mapping[str, int] = field(default_factory=_no_amounts)
     limit: Mapping[str, int] = field(default_factory=_no_amounts)

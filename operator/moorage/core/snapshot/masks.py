@@ -1,30 +1,31 @@
-"""Node masks of selectors, kept until a node's own properties change."""
+"""Columns that follow from selectors, masks above all, kept until a node's own properties change."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
+from typing import Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from moorage.core.snapshot.journal import Journal
 
-Bools = npt.NDArray[np.bool_]
+D = TypeVar("D", bound=np.generic)
 
 
-class MaskCache:
-    """A bounded cache of boolean columns, each valid for one epoch of the journal it depends on."""
+class MaskCache(Generic[D]):
+    """A bounded cache of columns, boolean ones as a rule, each valid for one epoch of the journal it depends on."""
 
     #: Bytes of masks kept at the most.
     LIMIT = 32 * 1024 * 1024
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
-        self._masks: OrderedDict[Hashable, tuple[int, Bools]] = OrderedDict()
+        self._masks: OrderedDict[Hashable, tuple[int, npt.NDArray[D]]] = OrderedDict()
         self._bytes = 0
 
-    def get(self, key: Hashable, compute: Callable[[], Bools]) -> Bools:
+    def get(self, key: Hashable, compute: Callable[[], npt.NDArray[D]]) -> npt.NDArray[D]:
         """The mask of ``key``, computed if nothing valid is kept."""
         epoch = self._journal.epoch
         known = self._masks.get(key)

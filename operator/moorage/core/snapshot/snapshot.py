@@ -10,12 +10,13 @@ import numpy.typing as npt
 from moorage.core.model.node import Node
 from moorage.core.model.pod import Pod
 from moorage.core.model.resources import CPU, MEMORY, PODS, Requests
-from moorage.core.model.selector import NodeSelector, NodeSelectorTerm, Operator, Requirement
+from moorage.core.model.selector import LabelSelector, NodeSelector, NodeSelectorTerm, Operator, Requirement
 from moorage.core.snapshot.amounts import AmountColumn
 from moorage.core.snapshot.attached_volumes import AttachedVolumes
 from moorage.core.snapshot.declared_features import DeclaredFeatures
 from moorage.core.snapshot.device_classes import DeviceClasses
 from moorage.core.snapshot.disks import Disks
+from moorage.core.snapshot.expression_columns import ExpressionColumns
 from moorage.core.snapshot.host_ports import HostPorts
 from moorage.core.snapshot.images import ImageColumns
 from moorage.core.snapshot.journal import Journal
@@ -24,9 +25,11 @@ from moorage.core.snapshot.masks import MaskCache
 from moorage.core.snapshot.namespaces import Namespaces
 from moorage.core.snapshot.pod_counts import PodCounts
 from moorage.core.snapshot.pod_terms import PodTerms
+from moorage.core.snapshot.selected_pods import SelectedPods
 from moorage.core.snapshot.storage import Storage
 from moorage.core.snapshot.taints import TaintSets
 from moorage.core.snapshot.topology import Topology
+from moorage.core.snapshot.usage_samples import UsageSamples
 from moorage.core.snapshot.workloads import Workloads
 
 Ints = npt.NDArray[np.int64]
@@ -70,6 +73,9 @@ class Snapshot:
         self.topology = Topology(self)
         self.pod_counts = PodCounts(self)
         self.pod_terms = PodTerms()
+        self.selected = SelectedPods(self)
+        self.usage_samples = UsageSamples(self)
+        self.expressions = ExpressionColumns(self)
         self.namespaces = Namespaces()
         self.workloads = Workloads()
         self.device_classes = DeviceClasses()
@@ -78,7 +84,8 @@ class Snapshot:
         self._allocatable: dict[str, AmountColumn] = {}
         self._requested: dict[str, AmountColumn] = {}
         self._labels: dict[str, LabelColumn] = {}
-        self._masks = MaskCache(self.static)
+        self._masks: MaskCache[np.bool_] = MaskCache(self.static)
+        self._firsts: MaskCache[np.int64] = MaskCache(self.static)
         self._zeros: Ints = np.zeros(self.capacity, dtype=np.int64)
 
     # -- reading ---------------------------------------------------------------------------------
@@ -146,6 +153,26 @@ class Snapshot:
         """Which nodes a node selector matches, shape (capacity,); cached, do not write."""
         return self._masks.get(selector, lambda: self._compute_selector(selector))
 
+    def labelled_mask(self, selector: LabelSelector) -> Bools:
+        """Which nodes a label selector matches, shape (capacity,), free rows never; cached, do not write."""
+        return self._masks.get(selector, lambda: self._compute_labelled(selector))
+
+    def first_labelled(self, selectors: tuple[LabelSelector, ...]) -> Ints:
+        """The index of the first selector that matches each node, -1 where none does; cached, do not write."""
+        return self._firsts.get(selectors, lambda: self._compute_first(selectors))
+
+    def _compute_labelled(self, selector: LabelSelector) -> Bools:
+        mask = self.alive.copy()
+        for requirement in selector.requirements:
+            mask &= self.requirement_mask(requirement)
+        return mask
+
+    def _compute_first(self, selectors: tuple[LabelSelector, ...]) -> Ints:
+        first = np.full(self.capacity, -1, dtype=np.int64)
+        for index in range(len(selectors) - 1, -1, -1):
+            first[self.labelled_mask(selectors[index])] = index
+        return first
+
     def _compute_term(self, term: NodeSelectorTerm) -> Bools:
         mask = np.full(self.capacity, bool(term.expressions or term.fields), dtype=np.bool_)
         for requirement in term.expressions:
@@ -195,6 +222,7 @@ class Snapshot:
             self.features.set(row, node)
         if before is None:
             self.attached.node_added(row, node.name)
+            self.usage_samples.node_added(row, node.name)
         if before is None or before.labels != node.labels or before.taints != node.taints:
             self.topology.changed()
         self.static.mark(row)
@@ -221,6 +249,7 @@ class Snapshot:
         self.images.set(row, None)
         self.features.set(row, None)
         self.attached.node_dropped(row)
+        self.usage_samples.node_dropped(row)
         self.topology.changed()
         self._free_rows.append(row)
         self.static.mark(row)
@@ -274,7 +303,10 @@ class Snapshot:
         self.features.grow(new)
         self.attached.grow(new)
         self.pod_counts.grow(new)
+        self.selected.grow(new)
+        self.usage_samples.grow(new)
         self._masks.clear()
+        self._firsts.clear()
 
     # -- pods ------------------------------------------------------------------------------------
 
@@ -289,12 +321,18 @@ class Snapshot:
             self.disks.add(row, pod.volumes.disks)
             self.attached.add(row, pod)
         self._tell(row, pod)
+        if self.selected.tracked:
+            self.selected.add(row, pod)
+        if self.usage_samples.kept:
+            self.usage_samples.add(row, pod)
         self.usage.mark(row)
 
     def refresh_pod(self, row: int, pod: Pod) -> None:
         """A pod on that row has a new description but takes what it took."""
         before = self.pods[row][pod.uid]
         self.pods[row][pod.uid] = pod
+        if self.selected.tracked:
+            self.selected.refresh(row, before, pod)
         if (
             before.labels != pod.labels
             or before.deleting != pod.deleting
@@ -314,6 +352,10 @@ class Snapshot:
             self.disks.remove(row, counted.volumes.disks)
             self.attached.remove(row, counted)
         self._tell_no_more(row, counted)
+        if self.selected.tracked:
+            self.selected.remove(row, counted)
+        if self.usage_samples.kept:
+            self.usage_samples.remove(row, counted)
         self.usage.mark(row)
 
     def arrange_pods(self, row: int, order: Iterable[str]) -> None:

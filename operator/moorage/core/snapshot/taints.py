@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from moorage.core.model.taint import Taint, Toleration
+from moorage.core.model.taint import Taint
 
 Ints = npt.NDArray[np.int64]
 Ids = npt.NDArray[np.int32]
 
-#: A figure computed from one taint set and one pod's tolerations.
-Measure = Callable[[tuple[Taint, ...], tuple[Toleration, ...]], int]
+A = TypeVar("A", bound=Hashable)
+
+#: A figure computed from one taint set and what is asked of it: a pod's tolerations, say.
+Measure = Callable[[tuple[Taint, ...], A], int]
 
 
 class TaintSets:
@@ -25,7 +28,7 @@ class TaintSets:
         self.ids: Ids = np.zeros(capacity, dtype=np.int32)
         self._sets: list[tuple[Taint, ...]] = [()]
         self._id_of: dict[tuple[Taint, ...], int] = {(): 0}
-        self._measured: dict[tuple[Measure, tuple[Toleration, ...]], Ints] = {}
+        self._measured: dict[tuple[object, Hashable], Ints] = {}
 
     def grow(self, capacity: int) -> None:
         """Make room for that many rows."""
@@ -47,14 +50,14 @@ class TaintSets:
         """The taints of the node on that row."""
         return self._sets[self.ids.item(row)]
 
-    def measure(self, measure: Measure, tolerations: tuple[Toleration, ...]) -> Ints:
+    def measure(self, measure: Measure[A], asked: A) -> Ints:
         """``measure`` for every taint set, shape (T,), to be spread over rows by ``take(ids)``."""
-        key = (measure, tolerations)
+        key = (measure, asked)
         known = self._measured.get(key)
         start = 0 if known is None else known.size
         if known is not None and start == len(self._sets):
             return known
-        fresh = np.array([measure(taints, tolerations) for taints in self._sets[start:]], dtype=np.int64)
+        fresh = np.array([measure(taints, asked) for taints in self._sets[start:]], dtype=np.int64)
         result = fresh if known is None else np.concatenate((known, fresh))
         if len(self._measured) >= self._CACHED:
             self._measured.pop(next(iter(self._measured)))

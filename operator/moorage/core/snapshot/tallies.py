@@ -19,19 +19,13 @@ if TYPE_CHECKING:
 Counts = npt.NDArray[np.int32]
 
 
-class Tally:
-    """The pods that one query means, by row (``counts``, shape (capacity,)) and by domain.
+class CountColumn:
+    """Pods of some kind, by row (``counts``, shape (capacity,)) and by domain, up to date pod by pod."""
 
-    ``groups`` are the pod groups that the query means: kept so that they can be told when the tally goes.
-    """
+    __slots__ = ("_by_domain", "_layout", "counts")
 
-    __slots__ = ("_by_domain", "_layout", "counts", "groups", "query", "used")
-
-    def __init__(self, query: PodQuery, capacity: int) -> None:
-        self.query = query
+    def __init__(self, capacity: int) -> None:
         self.counts: Counts = np.zeros(capacity, dtype=np.int32)
-        self.groups: dict[PodGroup, None] = {}
-        self.used = 0  # when it was asked for last, in the keeper's count
         self._by_domain: dict[tuple[str, Scope], DomainCounts] = {}
         self._layout = -1
 
@@ -40,18 +34,8 @@ class Tally:
         """Memory held by the vectors."""
         return self.counts.nbytes + sum(counts.values.nbytes for counts in self._by_domain.values())
 
-    def add_rows(self, rows: Mapping[int, int]) -> None:
-        """Take in a group's counts; only before anybody has looked."""
-        counts = self.counts
-        if len(rows) > 32:
-            at = np.fromiter(rows.keys(), dtype=np.intp, count=len(rows))
-            counts[at] += np.fromiter(rows.values(), dtype=np.int32, count=len(rows))
-        else:
-            for row, count in rows.items():
-                counts[row] += count
-
     def add(self, row: int, change: int) -> None:
-        """A pod of a group came to that row or left it."""
+        """That many pods more on a row."""
         self.counts[row] += change
         if self._by_domain:
             for counts in self._by_domain.values():
@@ -75,6 +59,31 @@ class Tally:
             found = DomainCounts.of_column(domains, scope, self.counts)
             self._by_domain[domains.key, scope] = found
         return found
+
+
+class Tally(CountColumn):
+    """The pods that one query means.
+
+    ``groups`` are the pod groups that the query means: kept so that they can be told when the tally goes.
+    """
+
+    __slots__ = ("groups", "query", "used")
+
+    def __init__(self, query: PodQuery, capacity: int) -> None:
+        super().__init__(capacity)
+        self.query = query
+        self.groups: dict[PodGroup, None] = {}
+        self.used = 0  # when it was asked for last, in the keeper's count
+
+    def add_rows(self, rows: Mapping[int, int]) -> None:
+        """Take in a group's counts; only before anybody has looked."""
+        counts = self.counts
+        if len(rows) > 32:
+            at = np.fromiter(rows.keys(), dtype=np.intp, count=len(rows))
+            counts[at] += np.fromiter(rows.values(), dtype=np.int32, count=len(rows))
+        else:
+            for row, count in rows.items():
+                counts[row] += count
 
 
 class TallyBook:

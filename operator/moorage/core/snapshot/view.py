@@ -9,10 +9,9 @@ import numpy.typing as npt
 
 from moorage.core.model.node import Node
 from moorage.core.model.pod import HostPort
-from moorage.core.model.selector import NodeSelector, NodeSelectorTerm, Requirement
-from moorage.core.model.taint import Toleration
+from moorage.core.model.selector import LabelSelector, NodeSelector, NodeSelectorTerm, Requirement
 from moorage.core.snapshot.snapshot import Snapshot
-from moorage.core.snapshot.taints import Measure
+from moorage.core.snapshot.taints import A, Measure
 from moorage.core.snapshot.topology import Domains
 
 Ints = npt.NDArray[np.int64]
@@ -37,10 +36,12 @@ class Nodes:
     def __len__(self) -> int:
         return self.snapshot.capacity if self._all else self.rows.size
 
-    def _take(self, column: Ints) -> Ints:
+    def taken(self, column: Ints) -> Ints:
+        """These nodes' part of a column of the snapshot."""
         return column if self._all else column[self.rows]
 
-    def _take_mask(self, column: Bools) -> Bools:
+    def taken_mask(self, column: Bools) -> Bools:
+        """These nodes' part of a mask of the snapshot."""
         return column if self._all else column[self.rows]
 
     def node(self, index: int) -> Node:
@@ -62,56 +63,64 @@ class Nodes:
 
     def allocatable(self, resource: str) -> Ints:
         """What the nodes have of a resource, base units."""
-        return self._take(self.snapshot.allocatable(resource))
+        return self.taken(self.snapshot.allocatable(resource))
 
     def requested(self, resource: str) -> Ints:
         """What the pods on the nodes ask of a resource, base units."""
-        return self._take(self.snapshot.requested(resource))
+        return self.taken(self.snapshot.requested(resource))
 
     @property
     def scoring_cpu(self) -> Ints:
         """Milli-CPU asked for, each container counting at least the scoring default."""
-        return self._take(self.snapshot.scoring_cpu.values)
+        return self.taken(self.snapshot.scoring_cpu.values)
 
     @property
     def scoring_memory(self) -> Ints:
         """Bytes asked for, each container counting at least the scoring default."""
-        return self._take(self.snapshot.scoring_memory.values)
+        return self.taken(self.snapshot.scoring_memory.values)
 
     @property
     def pod_count(self) -> Ints:
         """Pods on the nodes, dying ones included."""
-        return self._take(self.snapshot.pod_count)
+        return self.taken(self.snapshot.pod_count)
 
     @property
     def unschedulable(self) -> Bools:
         """Cordoned nodes."""
-        return self._take_mask(self.snapshot.unschedulable)
+        return self.taken_mask(self.snapshot.unschedulable)
 
-    def measure_taints(self, measure: Measure, tolerations: tuple[Toleration, ...]) -> Ints:
+    def measure_taints(self, measure: Measure[A], asked: A) -> Ints:
         """A figure of each node's taints, computed once a distinct taint set."""
         taints = self.snapshot.taints
-        by_set = taints.measure(measure, tolerations)
+        by_set = taints.measure(measure, asked)
         return by_set[taints.ids if self._all else taints.ids[self.rows]]
 
     def satisfying(self, requirement: Requirement) -> Bools:
         """Nodes whose labels satisfy the requirement."""
-        return self._take_mask(self.snapshot.requirement_mask(requirement))
+        return self.taken_mask(self.snapshot.requirement_mask(requirement))
 
     def matching_term(self, term: NodeSelectorTerm) -> Bools:
         """Nodes that the term matches."""
-        return self._take_mask(self.snapshot.term_mask(term))
+        return self.taken_mask(self.snapshot.term_mask(term))
 
     def matching(self, selector: NodeSelector) -> Bools:
         """Nodes that the selector matches."""
-        return self._take_mask(self.snapshot.selector_mask(selector))
+        return self.taken_mask(self.snapshot.selector_mask(selector))
+
+    def labelled(self, selector: LabelSelector) -> Bools:
+        """Nodes whose labels the selector matches."""
+        return self.taken_mask(self.snapshot.labelled_mask(selector))
+
+    def first_labelled(self, selectors: tuple[LabelSelector, ...]) -> Ints:
+        """The index of the first of the selectors that matches a node's labels, -1 if none does."""
+        return self.taken(self.snapshot.first_labelled(selectors))
 
     def in_port_conflict(self, wanted: Iterable[HostPort]) -> Bools:
         """Nodes on which one of these host ports is taken."""
         taken = self.snapshot.host_ports.rows_in_conflict(wanted)
         mask = np.zeros(self.snapshot.capacity, dtype=np.bool_)
         mask[list(taken)] = True
-        return self._take_mask(mask)
+        return self.taken_mask(mask)
 
     def declaring(self, features: Iterable[str]) -> Bools:
         """Nodes that declare every one of these features."""
@@ -122,4 +131,4 @@ class Nodes:
         """(which of these nodes have the image, its size in bytes, how many nodes of all have it)."""
         snapshot = self.snapshot
         present, size = snapshot.images.column(name, snapshot.nodes, snapshot.capacity)
-        return self._take_mask(present), size, int(np.count_nonzero(present))
+        return self.taken_mask(present), size, int(np.count_nonzero(present))
