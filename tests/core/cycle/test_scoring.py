@@ -102,3 +102,25 @@ def test_a_score_out_of_range_is_an_error_of_the_plugin(score):
 
 def test_the_bounds_are_in_range_and_the_weight_comes_after_the_check():
     assert scored(Scoring(0, 50, 100), Scoring=3)[0] == [0, 150, 300]
+
+
+class OwnScale(Scoring):
+    """Its points are added as they are, up to 700."""
+
+    name: ClassVar[str] = "OwnScale"
+    most = 700
+
+
+@pytest.mark.parametrize(("score", "fits"), [(700, True), (701, False), (-1, False)])
+def test_a_plugin_may_have_a_scale_of_its_own(score, fits):
+    snapshot = Snapshot()
+    for name in "ab":
+        snapshot.set_node(make_node(name))
+    runner = Runner((PrioritySort(), OwnScale(score, 0), Scoring(3, 4)), {"OwnScale": 2}, snapshot)
+    screened = runner.screen(POD, {})
+    rows = np.arange(2, dtype=np.int64)
+    if fits:
+        assert score_nodes(runner, POD, screened, rows).tolist() == [2 * score + 3, 4]
+    else:
+        with pytest.raises(PluginError, match=r"a score is outside 0\.\.700$"):
+            score_nodes(runner, POD, screened, rows)

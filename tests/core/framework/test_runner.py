@@ -242,3 +242,77 @@ def test_the_weights_of_scorers():
     assert [weight for _, weight in Runner((PrioritySort(), NodeResourcesFit()), {}, Snapshot()).scorers] == [
         1
     ]
+
+
+# -- who chooses last, and who changes with time -------------------------------------------------
+
+
+class Choosing(Saying):
+    """Accepts the first of the nodes it is asked about, and notes how many these are."""
+
+    late = True
+    last = True
+
+    def filter(self, state: Any, nodes: Any) -> Verdict:
+        """The first by row."""
+        self.states.append(len(nodes))
+        failed = np.ones((1, len(nodes)), dtype=np.bool_)
+        failed[0, :1] = False
+        return Verdict((Reason(f"{self.name} prefers another"),), failed)
+
+
+def running(snapshot: Snapshot, *plugins: Any) -> Runner:
+    """A runner of these plugins."""
+    return Runner((PrioritySort(), *plugins), {}, snapshot)
+
+
+def small_nodes(*names: str) -> Snapshot:
+    snapshot = Snapshot()
+    for name in names:
+        snapshot.set_node(make_node(name, cpu=1000))
+    return snapshot
+
+
+def test_who_chooses_among_what_is_left_is_asked_last_whatever_its_place():
+    choosing = Choosing("Choosing")
+    runner = running(small_nodes("a", "b", "c"), choosing, Saying("Other", refuses="a"))
+    screened = runner.screen(POD, {})
+    assert np.flatnonzero(screened.feasible).tolist() == [1]
+    assert choosing.states == [2]
+    told = runner.diagnose(POD, screened.pre, {}).rejections()
+    assert {name: rejection.plugin for name, rejection in told.items()} == {"a": "Other", "c": "Choosing"}
+
+
+def test_who_chooses_last_does_not_choose_a_node_that_nominated_pods_take():
+    choosing = Choosing("Choosing")
+    runner = running(small_nodes("a", "b", "c"), choosing, NodeResourcesFit())
+    nominated = {0: [make_pod("first", cpu=700)]}
+    screened = runner.screen(POD, nominated)
+    assert np.flatnonzero(screened.feasible).tolist() == [1]
+    told = runner.diagnose(POD, screened.pre, nominated).rejections()
+    assert {name: rejection.plugin for name, rejection in told.items()} == {
+        "a": "NodeResourcesFit",
+        "c": "Choosing",
+    }
+
+
+class Timed(Saying):
+    """Changes its mind at a given time."""
+
+    def changes_at(self, pod: Any, snapshot: Any) -> Any:
+        """What PreFilter would say."""
+        return self.answer() if callable(self.answer) else self.answer
+
+
+@pytest.mark.parametrize(
+    ("times", "first"), [((), None), ((None,), None), ((7.0,), 7.0), ((9.0, None, 3.0), 3.0)]
+)
+def test_the_first_plugin_to_change_its_mind_counts(times, first):
+    plugins = [Timed(f"T{i}", time) for i, time in enumerate(times)]
+    assert running(Snapshot(), Saying("Plain"), *plugins).changes_at(POD) == first
+
+
+def test_a_plugin_that_raises_when_asked_for_the_time_is_named():
+    runner = running(Snapshot(), Timed("Timed", explode))
+    with pytest.raises(PluginError, match='running ChangesAt plugin "Timed"'):
+        runner.changes_at(POD)

@@ -27,7 +27,7 @@ def score_nodes(
     """The total score of the feasible nodes on ``rows``, shape (M,).
 
     ``report`` is called with each plugin's weighted, normalised scores (M,).  Raises PluginError,
-    also for scores outside 0..MAX_NODE_SCORE after normalising.
+    also for scores outside their scale, 0..MAX_NODE_SCORE as a rule, after normalising.
     """
     nodes = Nodes(runner.snapshot, rows)
     everywhere = rows.size == runner.snapshot.capacity
@@ -39,8 +39,9 @@ def score_nodes(
         if raw is None:
             continue
         scores = normalized_of(plugin, raw)
-        if scores.size and (int(scores.min()) < 0 or int(scores.max()) > MAX_NODE_SCORE):
-            raise PluginError(plugin.name, "Score", f"a score is outside 0..{MAX_NODE_SCORE}")
+        most = runner.most.get(plugin.name, MAX_NODE_SCORE)
+        if scores.size and (int(scores.min()) < 0 or int(scores.max()) > most):
+            raise PluginError(plugin.name, "Score", f"a score is outside 0..{most}")
         weighted = scores if weight == 1 else scores * weight
         total += weighted
         if report is not None:

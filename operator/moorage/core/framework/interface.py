@@ -191,6 +191,16 @@ class LateFilterPlugin(FilterPlugin[S], Protocol[S]):
 
 
 @runtime_checkable
+class LastFilterPlugin(LateFilterPlugin[S], Protocol[S]):
+    """A late Filter plugin that chooses among what is left: its word on a node depends on which others there are.
+
+    It is asked after all others, nominated pods taken into account, and about a single node as if there were no other.
+    """
+
+    last: ClassVar[bool]
+
+
+@runtime_checkable
 class ScorePlugin(Plugin, Protocol[S]):
     """Says how good the feasible nodes are."""
 
@@ -206,6 +216,25 @@ class ScorePlugin(Plugin, Protocol[S]):
 
     def normalize(self, raw: Ints) -> Ints:
         """The scores of all feasible nodes, shape (M,), brought to 0..MAX_NODE_SCORE."""
+        ...
+
+
+@runtime_checkable
+class OwnScalePlugin(ScorePlugin[S], Protocol[S]):
+    """A Score plugin whose points are added as they are, up to ``most`` instead of MAX_NODE_SCORE."""
+
+    @property
+    def most(self) -> int:
+        """The highest score there can be."""
+        ...
+
+
+@runtime_checkable
+class TimedPlugin(Plugin, Protocol):
+    """A plugin that may accept a node by the mere passing of time."""
+
+    def changes_at(self, pod: Pod, snapshot: Snapshot) -> float | None:
+        """The next instant (seconds since the epoch) at which that may be; None if only events can change its mind."""
         ...
 
 

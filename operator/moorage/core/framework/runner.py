@@ -15,8 +15,10 @@ from moorage.core.framework.diagnosis import Diagnosis
 from moorage.core.framework.interface import (
     BindPlugin,
     FilterPlugin,
+    LastFilterPlugin,
     LateFilterPlugin,
     Narrowed,
+    OwnScalePlugin,
     PermitPlugin,
     Plugin,
     PreBindPlugin,
@@ -28,6 +30,7 @@ from moorage.core.framework.interface import (
     ScorePlugin,
     Skip,
     StatefulFilterPlugin,
+    TimedPlugin,
     Verdict,
 )
 from moorage.core.framework.points import Point, Points, at_point
@@ -91,6 +94,8 @@ class Runner:
             for p in plugins
             if isinstance(p, ScorePlugin) and weights.get(p.name, 1)
         ]
+        #: The highest score of those plugins that have a scale of their own.
+        self.most = {p.name: p.most for p, _ in self.scorers if isinstance(p, OwnScalePlugin)}
         self.reservers = [p for p in at(Point.RESERVE) if isinstance(p, ReservePlugin)]
         self.permitters = [p for p in at(Point.PERMIT) if isinstance(p, PermitPlugin)]
         self.pre_binders = [p for p in at(Point.PRE_BIND) if isinstance(p, PreBindPlugin)]
@@ -102,6 +107,8 @@ class Runner:
         }
         self._cluster_filters = {p.name for p in self.filters if p.reads & Reads.CLUSTER}
         self._late = {p.name for p in self.filters if isinstance(p, LateFilterPlugin) and p.late}
+        self._timed = [p for p in plugins if isinstance(p, TimedPlugin)]
+        self._last = {p.name for p in self.filters if isinstance(p, LastFilterPlugin) and p.last}
         self._stateful = {p.name for p in self.filters if isinstance(p, StatefulFilterPlugin)}
         self._cache = AlikeCache()
 
@@ -114,6 +121,13 @@ class Runner:
         if not self.extenders:
             return ()
         return [extender for extender in self.extenders if extender.concerns(pod)]
+
+    def changes_at(self, pod: Pod) -> float | None:
+        """The next instant at which a plugin may think better of the pod though nothing happens; raises PluginError."""
+        times = [
+            guarded(plugin, "ChangesAt", plugin.changes_at, pod, self.snapshot) for plugin in self._timed
+        ]
+        return min((time for time in times if time is not None), default=None)
 
     # -- before the cycle ------------------------------------------------------------------------
 
@@ -194,14 +208,20 @@ class Runner:
                     feasible &= self._filter(plugin, state, nodes).fits
         if pre.names is not None:
             feasible &= self._named(pre.names)
-        for plugin, state in pre.active:
-            if plugin.name in self._late:
-                rows = np.flatnonzero(feasible)
-                feasible[rows] = self._filter(plugin, state, Nodes(snapshot, rows)).fits
+        self._screen_late(pre, feasible, last=False)
         for row, pods in nominated.items():
             if feasible[row]:
                 feasible[row] = self.judge_with(pre, row, pods) is None
+        if self._last:
+            self._screen_late(pre, feasible, last=True)
         return Screened(feasible, pre, alike)
+
+    def _screen_late(self, pre: PreFiltered, feasible: Bools, *, last: bool) -> None:
+        """Ask the late plugins, the last ones or the others, about the nodes that are left; writes to ``feasible``."""
+        for plugin, state in pre.active:
+            if plugin.name in self._late and (plugin.name in self._last) is last:
+                rows = np.flatnonzero(feasible)
+                feasible[rows] = self._filter(plugin, state, Nodes(self.snapshot, rows)).fits
 
     def _remember(self, pod: Pod, pre: PreFiltered) -> Alike:
         filters = [(p, s) for p, s in pre.active if not p.reads & Reads.CLUSTER]
@@ -300,7 +320,15 @@ class Runner:
             undecided &= ~diagnosis.excluded
         nodes = Nodes(snapshot)
         looked_at = undecided.copy()
-        for index, (plugin, state) in enumerate(pre.active):
+        active = list(pre.active)
+        if self._last:
+            for row, pods in nominated.items():
+                if looked_at[row]:
+                    self._override(diagnosis, pre, row, pods)
+            active.sort(key=lambda each: each[0].name in self._last)
+        for index, (plugin, state) in enumerate(active):
+            if plugin.name in self._last:
+                undecided[list(diagnosis.overrides)] = False
             if plugin.name in self._late:
                 verdict = self._filter_late(plugin, state, undecided)
             else:
@@ -309,12 +337,17 @@ class Runner:
             failed = ~verdict.fits & undecided
             diagnosis.owners[failed] = index
             undecided &= ~failed
-        for row, pods in nominated.items():
-            if looked_at[row]:
-                rejection = self.judge_with(pre, row, pods)
-                if rejection is not None:
-                    diagnosis.overrides[row] = rejection
+        if not self._last:
+            for row, pods in nominated.items():
+                if looked_at[row]:
+                    self._override(diagnosis, pre, row, pods)
         return diagnosis
+
+    def _override(self, diagnosis: Diagnosis, pre: PreFiltered, row: int, pods: Sequence[Pod]) -> None:
+        """Note what speaks against a node with nominated pods on it."""
+        rejection = self.judge_with(pre, row, pods)
+        if rejection is not None:
+            diagnosis.overrides[row] = rejection
 
 
 def _nothing_left(plugins: Sequence[str]) -> str:
