@@ -17,6 +17,7 @@ class Resource(StrEnum):
     """What kind of object changed.  ``ASSIGNED_POD`` is a bound pod, ``PENDING_POD`` the pod itself."""
 
     NODE = "Node"
+    NODE_USAGE = "NodeUsage"  # new samples of what nodes really use; ``new`` is a ``UsageChange``
     ASSIGNED_POD = "AssignedPod"
     PENDING_POD = "PendingPod"
     STORAGE_CLASS = "StorageClass"
