@@ -10,28 +10,22 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from moorage.core.framework import go_math
-from moorage.core.framework.interface import MAX_NODE_SCORE, Bools, Ints, Reads, Reason, Skip, Verdict
+from moorage.core.framework.interface import Bools, Ints, Reads, Reason, Skip, Verdict
 from moorage.core.framework.spread_hints import SpreadHints
+from moorage.core.framework.spread_scoring import SoftState, Weighed, admitted, normalize, scored_rows
 from moorage.core.framework.spreading import Spread, Spreads, default_spreads, own_spreads
 from moorage.core.model.cluster_event import WakesOn
 from moorage.core.model.pod import Pod
 from moorage.core.model.spread import HOSTNAME, SYSTEM_DEFAULTS, SpreadDefaults
 from moorage.core.snapshot.domain_counts import DomainCounts
 from moorage.core.snapshot.snapshot import Snapshot
-from moorage.core.snapshot.topology import Domains, Scope
+from moorage.core.snapshot.topology import Scope
 from moorage.core.snapshot.view import Nodes
-
-Floats = npt.NDArray[np.float64]
-Counts = npt.NDArray[np.int32]
 
 _TEXT = "node(s) didn't match pod topology spread constraints"
 _REASONS = (Reason(_TEXT), Reason(f"{_TEXT} (missing required label)", resolvable=False))
 _NONE = Spreads((), ())
-#: The raw score of a node that lacks a topology key: it gets 0 whatever the others get.
-_IGNORED = -1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,13 +49,13 @@ class Counted:
             values = values.copy()
             values[self.at] += self.shift
         constraint = self.spread.constraint
-        present = self.scope.present(self.counts.domains)
-        least = 0
-        if present.size >= max(constraint.min_domains, 1):
-            least = int(values.take(present).min())
-        admitted: Bools = values <= constraint.max_skew + least - self.own
-        admitted[-1] = False
-        return admitted
+        return admitted(
+            values,
+            self.scope.present(self.counts.domains),
+            max_skew=constraint.max_skew,
+            min_domains=constraint.min_domains,
+            own=self.own,
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,28 +64,6 @@ class HardState:
 
     pod: Pod
     constraints: tuple[Counted, ...]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Weighed:
-    """A soft constraint: ``by_domain`` holds each domain's share of the score, shape (size + 1,), 0 without the label.
-
-    For the hostname the pods on each node are counted instead: ``by_row``, shape (capacity,).
-    """
-
-    domains: Domains
-    max_skew: int
-    weight: float
-    by_domain: Floats | None
-    by_row: Counts | None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SoftState:
-    """What Score needs; nodes outside ``scope`` are ignored."""
-
-    constraints: tuple[Weighed, ...]
-    scope: Scope
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,70 +142,27 @@ class PodTopologySpread:
         topology = snapshot.topology
         need = spreads.keys if pod.spec.spread or not self.defaults.system else ()
         scored = topology.scope(need, None)
-        rows = nodes.rows
-        if nodes.whole or not scored.everywhere:
-            rows = rows[scored.mask.take(rows)]
+        rows = scored_rows(scored, nodes)
         weighed = []
         for spread in spreads.items:
             constraint = spread.constraint
             domains = topology.domains(constraint.topology_key)
-            by_domain: Floats | None = None
-            by_row: Counts | None = None
             if constraint.topology_key == HOSTNAME:
-                weight = go_math.log(float(rows.size + 2))
-                by_row = snapshot.pod_counts.tally(spread.query).counts
+                pods = snapshot.pod_counts.tally(spread.query).counts
+                weighed.append(Weighed.of_rows(domains, constraint.max_skew, rows, pods))
             else:
-                weight = go_math.log(float(_number_of_domains(domains, rows) + 2))
                 scope = topology.scope(need, spread.rules)
                 values = snapshot.pod_counts.by_domain(spread.query, domains, scope).values
-                if (
-                    domains.blank >= 0
-                ):  # the empty value is one domain with the nodes that have no label at all
-                    values = values.copy()
-                    values[domains.blank] += values[-1]
-                by_domain = values * np.float64(weight) + float(constraint.max_skew - 1)
-                by_domain[-1] = 0.0
-            weighed.append(Weighed(domains, constraint.max_skew, weight, by_domain, by_row))
+                weighed.append(Weighed.of_domains(domains, constraint.max_skew, rows, values))
         return SoftState(tuple(weighed), scored)
 
     def score(self, state: SoftState, nodes: Nodes) -> Ints:
         """Matching pods nearby, weighed; fewer is better."""
-        total: Floats | None = None
-        for weighed in state.constraints:
-            if weighed.by_domain is not None:
-                share = weighed.by_domain.take(nodes.ids(weighed.domains))
-            else:
-                assert weighed.by_row is not None, "one of the two is there"
-                share = weighed.by_row.take(nodes.rows) * np.float64(weighed.weight)
-                share += float(weighed.max_skew - 1)
-                if not weighed.domains.complete:
-                    share[nodes.ids(weighed.domains) == weighed.domains.size] = 0.0
-            total = share if total is None else total + share
-        assert total is not None, "without constraints the plugin skips"
-        raw = go_math.rounded(total)
-        if not state.scope.everywhere:
-            raw[~state.scope.mask.take(nodes.rows)] = _IGNORED
-        return raw
+        return state.score(nodes)
 
     def normalize(self, raw: Ints) -> Ints:
         """The fewer pods, the more points; ignored nodes get none."""
-        if not raw.size:
-            return raw
-        most, least = int(raw.max()), int(raw.min())
-        if least < 0:
-            ignored = raw < 0
-            least = int(raw[~ignored].min()) if most >= 0 else 0
-            scores = self._scaled(raw, least, most)
-            scores[ignored] = 0
-            return scores
-        return self._scaled(raw, least, most)
-
-    @staticmethod
-    def _scaled(raw: Ints, least: int, most: int) -> Ints:
-        if most <= 0:
-            return np.full_like(raw, MAX_NODE_SCORE)
-        scaled: Ints = MAX_NODE_SCORE * (most + least - raw) // most
-        return scaled
+        return normalize(raw)
 
     def wakes_on(self) -> Sequence[WakesOn]:
         """What may even out the spread."""
@@ -257,13 +186,3 @@ def _shifted(
     if not shift:
         return counted
     return replace(counted, at=counted.counts.domains.ids.item(row), shift=shift)
-
-
-def _number_of_domains(domains: Domains, rows: Ints) -> int:
-    """Distinct values of the label among the rows; no label is the same as an empty one."""
-    marked = np.zeros(domains.size + 1, dtype=np.bool_)
-    marked[domains.ids.take(rows)] = True
-    number = int(np.count_nonzero(marked))
-    if domains.blank >= 0 and marked[-1] and marked[domains.blank]:
-        number -= 1
-    return number
