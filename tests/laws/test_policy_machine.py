@@ -8,12 +8,19 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from moorage.core.cache.cache import Cache
+from moorage.core.cycle.scoring import score_nodes
+from moorage.core.framework.runner import Runner
 from moorage.core.model.events import UsageSample
 from moorage.core.model.node import Node
 from moorage.core.model.pod import Pod
-from moorage.core.model.policy import ExpressionError
-from moorage.core.model.resources import CPU, MEMORY
+from moorage.core.model.policy import ExpressionError, LoadRules, NodeRules, Preference
+from moorage.core.model.resources import CPU, MEMORY, PODS
+from moorage.core.plugins.policy_load import PolicyLoad
+from moorage.core.plugins.policy_nodes import PolicyNodes
+from moorage.core.plugins.policy_preferences import PolicyPreferences
+from moorage.core.plugins.priority_sort import PrioritySort
 from moorage.core.snapshot.snapshot import Snapshot
+from tests.kit.models import make_pod
 from tests.kit.policies import (
     BLUE,
     NAMES,
@@ -27,7 +34,21 @@ from tests.kit.policies import (
     policy_pods,
     selects,
 )
-from tests.kit.strategies import LABEL_KEYS, thoroughly
+from tests.kit.strategies import GPU, LABEL_KEYS
+
+ASKING = make_pod("asking", cpu=100)
+
+
+class _Usage(PolicyNodes):
+    """A second one, which looks at real use."""
+
+    name = "Usage"
+
+
+class _UsagePreferences(PolicyPreferences):
+    """A second one, which looks at real use."""
+
+    name = "UsagePreferences"
 
 
 class PolicyMachine(RuleBasedStateMachine):
@@ -49,6 +70,20 @@ class PolicyMachine(RuleBasedStateMachine):
         self.since: dict[str, float | None] = {}
         self.number = 0
         self.expressions = expressions()
+        rules = [(RED, NodeRules(expression=each)) for each in self.expressions[:5]]
+        items = [(RED, Preference(1, expression=each)) for each in self.expressions]
+        self.runner = Runner(
+            (
+                PrioritySort(),
+                PolicyNodes((*rules[:2], (BLUE, NodeRules(keep_free={CPU: 10, PODS: 50})))),
+                _Usage(((RED, NodeRules(expression=self.expressions[5])),)),
+                PolicyLoad(((RED, LoadRules({CPU: 50}, {CPU: 80})),)),
+                PolicyPreferences(tuple(items[:5]), (GPU,)),
+                _UsagePreferences(tuple(items[5:])),
+            ),
+            {},
+            self.snapshot,
+        )
 
     # -- changes ---------------------------------------------------------------------------------
 
@@ -203,6 +238,22 @@ class PolicyMachine(RuleBasedStateMachine):
                 assert samples.knows(resource)[row] == (sample is not None and resource in sample.amounts)
 
     @invariant()
+    def what_alike_pods_share_is_up_to_date(self):
+        """A runner that has seen every change on the way says what a new one says."""
+        fresh = Runner(self.runner.plugins, {}, self.snapshot)
+        rows = np.flatnonzero(self.snapshot.alive)
+        told = []
+        for runner in (self.runner, fresh):
+            screened = runner.screen(ASKING, {})
+            told.append(
+                (
+                    screened.feasible.tolist(),
+                    score_nodes(runner, ASKING, screened, rows).tolist() if rows.size else [],
+                )
+            )
+        assert told[0] == told[1]
+
+    @invariant()
     def expressions_are_up_to_date(self):
         samples = self.samples if self.snapshot.usage_samples.kept else {}
         pods, now = tuple(self.pods.values()), self.snapshot.now
@@ -235,4 +286,3 @@ class _World(PolicyWorld):
 
 
 TestPolicies = PolicyMachine.TestCase
-TestPolicies.settings = thoroughly(2)

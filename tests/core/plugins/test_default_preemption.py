@@ -12,9 +12,11 @@ import pytest
 from moorage.core.framework.answers import PluginError
 from moorage.core.framework.interface import Reads, Reason, Rejected, Verdict
 from moorage.core.framework.post_filter import Candidate, FailedAttempt
+from moorage.core.framework.preemption_guards import PROTECTED, Guards
 from moorage.core.framework.runner import Runner
 from moorage.core.model.budget import DisruptionBudget
 from moorage.core.model.cluster_event import Action, Resource, WakesOn
+from moorage.core.model.policy import PreemptionRules
 from moorage.core.model.selector import LabelSelector
 from moorage.core.plugins.default_preemption import DefaultPreemption, best_candidates
 from moorage.core.snapshot.snapshot import Snapshot
@@ -33,6 +35,7 @@ class Cluster:
         for node in nodes or ("a",):
             self.snapshot.set_node(make_node(node, cpu=1000) if isinstance(node, str) else node)
         self.runner = Runner(profile_with(*plugins).plugins, {}, self.snapshot)
+        self.plugin = DefaultPreemption()
 
     def add(self, name: str, cpu: int, priority: int = 0, node: str = "a", **fields: Any) -> Any:
         """A pod on a node, which started at 0 unless told otherwise."""
@@ -47,7 +50,7 @@ class Cluster:
         pre = self.runner.pre_filter(pod)
         diagnosis = self.runner.diagnose(pod, pre, nominated)
         attempt = FailedAttempt(self.runner, pre, diagnosis, nominated, budgets, frozenset(awaited))
-        return DefaultPreemption().post_filter(pod, attempt)
+        return self.plugin.post_filter(pod, attempt)
 
     def victims(self, *args: Any, **fields: Any) -> str:
         """The names of the victims, in the order of the answer."""
@@ -444,3 +447,92 @@ def test_a_node_where_nobody_would_have_to_go_is_no_candidate():
     cluster.add("spared", 10)
     cluster.add("low", 10, node="b")
     assert cluster.victims(make_pod("web", cpu=10, priority=10)) == "low"
+
+
+# -- what policies forbid ------------------------------------------------------------------------
+
+
+def guarded_by(**rules: Any) -> DefaultPreemption:
+    return DefaultPreemption(Guards(PreemptionRules(**rules)))
+
+
+def full(*pods: Any) -> Cluster:
+    """One node of 1,000 milli-CPU with pods on it, as (name, cpu, fields), 1,000 s after the epoch."""
+    cluster = Cluster()
+    cluster.snapshot.now = 1000.0
+    for name, cpu, fields in pods:
+        cluster.add(name, cpu, **fields)
+    return cluster
+
+
+def test_a_policy_may_allow_no_preemption_at_all():
+    cluster = full(("low", 1000, {}))
+    assert cluster.victims() == "low"
+    cluster.plugin = guarded_by(never=True)
+    answer = cluster.ask()
+    assert answer.chosen is None
+    assert answer.message == "preemption: not eligible due to a policy that allows no preemption."
+
+
+@pytest.mark.parametrize(("gap", "victims"), [(None, "low"), (10, "low"), (11, "")])
+def test_a_policy_may_spare_pods_of_nearly_the_same_priority(gap, victims):
+    cluster = full(("low", 1000, {}))
+    cluster.plugin = guarded_by(min_priority_gap=gap)
+    assert cluster.victims() == victims
+
+
+@pytest.mark.parametrize(("runtime", "victims"), [(None, "new"), (99.0, "old"), (600.0, "old"), (601.0, "")])
+def test_a_policy_may_spare_pods_that_have_not_run_long(runtime, victims):
+    cluster = full(("old", 500, {"started": 400.0}), ("new", 500, {"started": 950.0}))
+    cluster.plugin = guarded_by(min_victim_runtime=runtime)
+    half = make_pod("web", cpu=500, priority=10)
+    assert cluster.victims(half) == victims
+
+
+def test_pods_that_are_spared_are_not_even_tried():
+    cluster = full(("new", 1000, {"started": 950.0}))
+    cluster.plugin = guarded_by(min_victim_runtime=60.0)
+    assert cluster.ask().message == (
+        "preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod."
+    )
+    assert cluster.plugin.changes_at(make_pod("web", priority=10), cluster.snapshot) == 1010.0
+
+
+@pytest.mark.parametrize(("most", "victims"), [(None, "a b"), (2, "a b"), (1, "")])
+def test_a_policy_may_limit_the_victims(most, victims):
+    cluster = full(("a", 500, {}), ("b", 500, {}))
+    cluster.plugin = guarded_by(max_victims=most)
+    before = cluster.state()
+    answer = cluster.ask()
+    assert (" ".join(pod.name for pod in answer.chosen.victims) if answer.chosen else "") == victims
+    if not victims:
+        assert answer.message == (
+            "preemption: 0/1 nodes are available: 1 node(s) would need more victims than a policy allows."
+        )
+    assert cluster.state() == before
+
+
+@pytest.mark.parametrize(
+    ("strict", "allowed", "victims"), [(False, 0, "a b"), (True, 1, ""), (True, 2, "a b")]
+)
+def test_a_policy_may_hold_disruption_budgets_sacred(strict, allowed, victims):
+    cluster = full(("a", 500, {"labels": {"guard": "yes"}}), ("b", 500, {"labels": {"guard": "yes"}}))
+    cluster.plugin = guarded_by(strict_budgets=strict)
+    budgets = [DisruptionBudget("default", "guard", ALL_GUARDED, allowed)]
+    answer = cluster.ask(budgets=budgets)
+    assert (" ".join(pod.name for pod in answer.chosen.victims) if answer.chosen else "") == victims
+    if not victims:
+        assert PROTECTED in answer.message
+
+
+def test_a_strict_budget_is_about_the_victims_not_about_who_else_could_go():
+    """Both together would break it, the one that has to go does not."""
+    cluster = full(("a", 400, {"labels": {"guard": "yes"}}), ("b", 600, {"labels": {"guard": "yes"}}))
+    cluster.plugin = guarded_by(strict_budgets=True)
+    budgets = [DisruptionBudget("default", "guard", ALL_GUARDED, 1)]
+    assert cluster.victims(make_pod("web", cpu=600, priority=10), budgets=budgets) == "b"
+
+
+def test_profiles_with_other_guards_decide_otherwise():
+    assert DefaultPreemption() == DefaultPreemption(Guards())
+    assert DefaultPreemption() != guarded_by(max_victims=1)

@@ -9,29 +9,38 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from moorage.core.framework.answers import PreFiltered
 from moorage.core.framework.post_filter import Candidate, FailedAttempt, PostFiltered
+from moorage.core.framework.preemption_guards import NEVER, NO_GUARDS, Guards
 from moorage.core.model.budget import DisruptionBudget
 from moorage.core.model.cluster_event import WakesOn
 from moorage.core.model.pod import Pod
+from moorage.core.snapshot.snapshot import Snapshot
 
 _NO_VICTIMS = "No preemption victims found for incoming pod"
 _NOT_HELPFUL = "Preemption is not helpful for scheduling"
 _PRIORITY_OFFSET = 1 << 31  # makes every priority positive, so that a sum grows with the number of pods
 
 
+@dataclass(frozen=True, slots=True)
 class DefaultPreemption:
-    """Dry-runs the eviction of lower-priority pods on every node whose rejection that could lift."""
+    """Dry-runs the eviction of lower-priority pods on every node whose rejection that could lift.
+
+    ``guards`` are what policies forbid the pod.
+    """
 
     name: ClassVar[str] = "DefaultPreemption"
 
+    guards: Guards = NO_GUARDS
+
     def post_filter(self, pod: Pod, attempt: FailedAttempt) -> PostFiltered:
         """The best candidate, or why there is none."""
-        ineligible = _ineligible(pod, attempt)
+        ineligible = NEVER if self.guards.rules.never else _ineligible(pod, attempt)
         if ineligible:
             return PostFiltered(f"preemption: {ineligible}")
         snapshot = attempt.runner.snapshot
@@ -39,7 +48,7 @@ class DefaultPreemption:
         counts: Counter[str] = Counter()
         rows = np.flatnonzero(attempt.diagnosis.resolvable())
         for row in rows:
-            found = _dry_run(pod, attempt, int(row))
+            found = _dry_run(pod, attempt, int(row), self.guards)
             if isinstance(found, Candidate):
                 candidates.append(found)
             else:
@@ -64,6 +73,10 @@ class DefaultPreemption:
         names = tuple(sorted(candidate.node_name for candidate in ties))
         return PostFiltered(text, chosen, tuple(candidates), names)
 
+    def changes_at(self, pod: Pod, snapshot: Snapshot) -> float | None:
+        """When the next pod has run long enough to be evicted, where a policy asks for that."""
+        return self.guards.changes_at(pod, snapshot)
+
     def wakes_on(self) -> Sequence[WakesOn]:
         """It rejects nothing by itself: the plugins whose rejection the eviction lifts wake the pod."""
         return ()
@@ -84,10 +97,11 @@ def _ineligible(pod: Pod, attempt: FailedAttempt) -> str:
     return ""
 
 
-def _dry_run(pod: Pod, attempt: FailedAttempt, row: int) -> Candidate | tuple[str, ...]:
+def _dry_run(pod: Pod, attempt: FailedAttempt, row: int, guards: Guards) -> Candidate | tuple[str, ...]:
     """The smallest harm by which the pod fits on that node, or the reasons why none does."""
     snapshot = attempt.runner.snapshot
-    potential = [other for other in snapshot.pods[row].values() if other.priority < pod.priority]
+    now = snapshot.now
+    potential = [other for other in snapshot.pods[row].values() if guards.may_evict(pod, other, now)]
     if not potential:
         return (_NO_VICTIMS,)
     potential.sort(key=_importance)
@@ -129,6 +143,9 @@ def _dry_run(pod: Pod, attempt: FailedAttempt, row: int) -> Candidate | tuple[st
     if not victims:  # a plugin that changes its mind: evicting nobody is no remedy
         return (f'expected at least one victim pod on node "{snapshot.name_at(row)}"',)
     victims.sort(key=_importance)
+    forbidden = guards.against(victims, lambda chosen: bool(_by_budget(chosen, attempt.budgets)[0]))
+    if forbidden:
+        return forbidden
     return Candidate(snapshot.name_at(row), tuple(victims), violations)
 
 

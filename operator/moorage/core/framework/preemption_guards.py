@@ -1,0 +1,62 @@
+"""What policies forbid their pods as preemptors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from moorage.core.model.pod import Pod
+from moorage.core.model.policy import PreemptionRules
+from moorage.core.snapshot.snapshot import Snapshot
+
+NEVER = "not eligible due to a policy that allows no preemption."
+TOO_MANY = "node(s) would need more victims than a policy allows"
+PROTECTED = "node(s) would need victims that a disruption budget protects from a policy's pods"
+
+
+@dataclass(frozen=True, slots=True)
+class Guards:
+    """The rules of all policies in force for a pod, the strictest of each."""
+
+    rules: PreemptionRules = field(default_factory=PreemptionRules)
+
+    def may_evict(self, pod: Pod, other: Pod, now: float) -> bool:
+        """Whether the other pod comes into question as a victim: so much less important, and so long running."""
+        return self._wide(pod, other) and self._ripe(other, now)
+
+    def _wide(self, pod: Pod, other: Pod) -> bool:
+        gap = self.rules.min_priority_gap
+        return other.priority < pod.priority and (gap is None or pod.priority - other.priority >= gap)
+
+    def _ripe(self, other: Pod, now: float) -> bool:
+        """A pod that has not started yet has not run at all."""
+        least = self.rules.min_victim_runtime
+        return not least or (other.started is not None and now - other.started >= least)
+
+    def against(
+        self, victims: Sequence[Pod], breaks_budget: Callable[[Sequence[Pod]], bool]
+    ) -> tuple[str, ...]:
+        """Why these victims are not allowed, () if they are; ``breaks_budget`` is asked only if that matters."""
+        if self.rules.max_victims is not None and len(victims) > self.rules.max_victims:
+            return (TOO_MANY,)
+        if self.rules.strict_budgets and breaks_budget(victims):
+            return (PROTECTED,)
+        return ()
+
+    def changes_at(self, pod: Pod, snapshot: Snapshot) -> float | None:
+        """When the next pod has run long enough to be a victim; looks at every pod."""
+        least = self.rules.min_victim_runtime
+        if not least or self.rules.never or pod.spec.preemption_policy == "Never":
+            return None
+        ripe_from = snapshot.now - least
+        starts = (
+            other.started
+            for pods in snapshot.pods
+            for other in pods.values()
+            if other.started is not None and other.started > ripe_from and self._wide(pod, other)
+        )
+        first = min(starts, default=None)
+        return None if first is None else first + least
+
+
+NO_GUARDS = Guards()
