@@ -172,3 +172,20 @@ def test_a_change_tells_the_highest_use_since_the_samples_before():
     again = apply(snapshot, a=(96.0, 500))
     assert again.peak(CPU)[:2].tolist() == [600, 0]
     assert again.knew(CPU)[:2].tolist() == [True, False]
+
+
+def test_a_look_leaves_no_trace_on_a_node_that_has_lost_its_sample():
+    snapshot = made(a=(110.0, 700))
+    snapshot.add_pod(0, POD)  # the sample is younger
+    apply(snapshot, b=(110.0, 1))
+    assert used(snapshot) == [0, 1]
+    snapshot.remove_pod(0, POD)
+    snapshot.add_pod(0, POD)
+    assert used(snapshot) == [0, 1]
+
+
+def test_sums_beyond_int64_do_not_wrap():
+    snapshot = made(a=(90.0, (1 << 63) - 1))
+    snapshot.add_pod(0, make_pod("huge", cpu=(1 << 63) - 1))
+    assert used(snapshot)[0] > 1 << 62
+    assert snapshot.usage_samples.peak(CPU) >= used(snapshot)[0]

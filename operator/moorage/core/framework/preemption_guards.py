@@ -20,13 +20,13 @@ class Guards:
 
     rules: PreemptionRules = field(default_factory=PreemptionRules)
 
-    def may_evict(self, pod: Pod, other: Pod, now: float) -> bool:
-        """Whether the other pod comes into question as a victim: so much less important, and so long running."""
-        return self._wide(pod, other) and self._ripe(other, now)
+    def allow(self, pod: Pod, other: Pod, now: float) -> bool:
+        """Whether a pod of lower priority may be a victim: so much less important, and running for so long."""
+        return self._far_below(pod, other) and self._ripe(other, now)
 
-    def _wide(self, pod: Pod, other: Pod) -> bool:
+    def _far_below(self, pod: Pod, other: Pod) -> bool:
         gap = self.rules.min_priority_gap
-        return other.priority < pod.priority and (gap is None or pod.priority - other.priority >= gap)
+        return gap is None or pod.priority - other.priority >= gap
 
     def _ripe(self, other: Pod, now: float) -> bool:
         """A pod that has not started yet has not run at all."""
@@ -53,7 +53,10 @@ class Guards:
             other.started
             for pods in snapshot.pods
             for other in pods.values()
-            if other.started is not None and other.started > ripe_from and self._wide(pod, other)
+            if other.started is not None
+            and other.started > ripe_from
+            and other.priority < pod.priority
+            and self._far_below(pod, other)
         )
         first = min(starts, default=None)
         return None if first is None else first + least

@@ -100,8 +100,8 @@ def _ineligible(pod: Pod, attempt: FailedAttempt) -> str:
 def _dry_run(pod: Pod, attempt: FailedAttempt, row: int, guards: Guards) -> Candidate | tuple[str, ...]:
     """The smallest harm by which the pod fits on that node, or the reasons why none does."""
     snapshot = attempt.runner.snapshot
-    now = snapshot.now
-    potential = [other for other in snapshot.pods[row].values() if guards.may_evict(pod, other, now)]
+    potential = [other for other in snapshot.pods[row].values() if other.priority < pod.priority]
+    potential = [other for other in potential if guards.allow(pod, other, snapshot.now)]
     if not potential:
         return (_NO_VICTIMS,)
     potential.sort(key=_importance)

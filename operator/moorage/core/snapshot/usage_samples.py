@@ -8,7 +8,7 @@ Nothing is kept before the first samples come.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,7 +17,7 @@ import numpy.typing as npt
 from moorage.core.model.events import UsageSample
 from moorage.core.model.pod import Pod
 from moorage.core.model.resources import Requests
-from moorage.core.snapshot.amounts import AmountColumn
+from moorage.core.snapshot.amounts import SATURATED, AmountColumn
 
 if TYPE_CHECKING:
     from moorage.core.snapshot.snapshot import Snapshot
@@ -27,6 +27,7 @@ Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
 
 _NEVER = -math.inf
+_NOTHING: Mapping[str, int] = {}
 
 
 class UsageChange:
@@ -77,11 +78,12 @@ class UsageSamples:
         self.at: Floats = np.full(snapshot.capacity, _NEVER)
         self.nothing: Ints = np.zeros(snapshot.capacity, dtype=np.int64)
         self._by_name: Mapping[str, UsageSample] = {}
-        self._measured: dict[str, AmountColumn] = {}
+        self._measured: dict[str, Ints] = {}
         self._known: dict[str, Bools] = {}  # which rows' samples speak of the resource
         self._recent: dict[str, AmountColumn] = {}  # requests of pods younger than the sample
         self._young: dict[int, dict[str, tuple[float, Requests]]] = {}  # those pods, by row and uid
-        self._left: dict[str, float] = {}  # since when the pods were there that have left at ``_left_at``
+        #: Since when the pods were there that have left at ``_left_at``; None: the sample shows them.
+        self._left: dict[str, float | None] = {}
         self._left_at = _NEVER
         self._peaks: dict[str, Ints] = {}
 
@@ -98,32 +100,47 @@ class UsageSamples:
         change = UsageChange(
             self,
             snapshot.now,
-            self.at.copy(),
+            self.at,
             self._peaks,
-            {resource: known.copy() for resource, known in self._known.items()},
+            self._known,
         )
         first = not self.kept
         self.epoch += 1
         self._by_name = samples
-        for row, node in enumerate(snapshot.nodes):
-            if node is not None:
-                self._set(row, samples.get(node.name))
-                if first:
-                    for pod in snapshot.pods[row].values():
+        self._set_all([None if node is None else samples.get(node.name) for node in snapshot.nodes])
+        if first:
+            for row, pods in enumerate(snapshot.pods):
+                at = self.at.item(row)
+                for pod in pods.values():
+                    if pod.started is None or pod.started >= at:
                         self.add(row, pod)
-                else:
-                    self._forget_older(row)
+        else:
+            for row in self._young:
+                self._forget_older(row)
         self._peaks = {resource: self.used(resource).copy() for resource in self._measured}
         return change
+
+    def _set_all(self, samples: Sequence[UsageSample | None]) -> None:
+        """The samples of all rows that ever held a node."""
+        rows, capacity = len(samples), self.snapshot.capacity
+        self.at = np.full(capacity, _NEVER)
+        self.at[:rows] = [_NEVER if sample is None else sample.at for sample in samples]
+        amounts = [_NOTHING if sample is None else sample.amounts for sample in samples]
+        self._measured, self._known = {}, {}
+        for resource in dict.fromkeys(resource for each in amounts for resource in each):
+            measured = self._measured[resource] = np.zeros(capacity, dtype=np.int64)
+            measured[:rows] = [min(each.get(resource, 0), SATURATED - 1) for each in amounts]
+            known = self._known[resource] = np.zeros(capacity, dtype=np.bool_)
+            known[:rows] = [resource in each for each in amounts]
 
     def _set(self, row: int, sample: UsageSample | None) -> None:
         amounts = {} if sample is None else sample.amounts
         self.at[row] = _NEVER if sample is None else sample.at
         for resource in amounts.keys() - self._measured.keys():
-            self._measured[resource] = AmountColumn(self.snapshot.capacity)
+            self._measured[resource] = np.zeros(self.snapshot.capacity, dtype=np.int64)
             self._known[resource] = np.zeros(self.snapshot.capacity, dtype=np.bool_)
         for resource, column in self._measured.items():
-            column.set(row, amounts.get(resource, 0))
+            column[row] = min(amounts.get(resource, 0), SATURATED - 1)
             self._known[resource][row] = resource in amounts
 
     def _forget_older(self, row: int) -> None:
@@ -157,10 +174,11 @@ class UsageSamples:
     def add(self, row: int, pod: Pod) -> None:
         """A pod is on that row now."""
         now = self.snapshot.now
-        since = self._left.pop(pod.uid, None) if self._left_at == now else None
-        if since is None:
+        if self._left_at == now and pod.uid in self._left:
+            since = self._left.pop(pod.uid)
+        else:
             since = now if pod.started is None else min(pod.started, now)
-        if since < self.at.item(row):
+        if since is None or since < self.at.item(row):
             return
         self._young.setdefault(row, {})[pod.uid] = (since, pod.requests)
         self._count(row, pod.requests, 1)
@@ -173,7 +191,7 @@ class UsageSamples:
             self._left_at = now
         young = self._young.get(row)
         known = young.pop(pod.uid, None) if young else None
-        self._left[pod.uid] = _NEVER if known is None else known[0]
+        self._left[pod.uid] = None if known is None else known[0]
         if known is not None:
             self._count(row, known[1], -1)
 
@@ -187,23 +205,19 @@ class UsageSamples:
             column.add(row, sign * amount)
             peaks = self._peaks.get(resource)
             if peaks is not None and sign > 0:
-                peaks[row] = max(
-                    peaks.item(row), self._measured[resource].values.item(row) + column.values.item(row)
-                )
+                peaks[row] = max(peaks.item(row), self.used_at(resource, row))
 
     def grow(self, capacity: int) -> None:
         """Make room for that many rows."""
         old = self.at.size
         self.at = np.concatenate((self.at, np.full(capacity - old, _NEVER)))
         self.nothing = np.zeros(capacity, dtype=np.int64)
-        for column in (*self._measured.values(), *self._recent.values()):
+        for column in self._recent.values():
             column.grow(capacity)
-        self._known = {
-            r: np.concatenate((k, np.zeros(capacity - old, np.bool_))) for r, k in self._known.items()
-        }
-        self._peaks = {
-            r: np.concatenate((p, np.zeros(capacity - old, np.int64))) for r, p in self._peaks.items()
-        }
+        more = capacity - old
+        self._known = {r: np.concatenate((k, np.zeros(more, np.bool_))) for r, k in self._known.items()}
+        self._measured = {r: _longer(column, more) for r, column in self._measured.items()}
+        self._peaks = {r: _longer(column, more) for r, column in self._peaks.items()}
 
     # -- questions -------------------------------------------------------------------------------
 
@@ -219,7 +233,7 @@ class UsageSamples:
     def measured(self, resource: str) -> Ints:
         """The use by the samples alone in base units, shape (capacity,)."""
         column = self._measured.get(resource)
-        return self.nothing if column is None else column.values
+        return self.nothing if column is None else column
 
     def used(self, resource: str) -> Ints:
         """The use with the requests of pods that the samples do not show yet, in base units, shape (capacity,)."""
@@ -228,13 +242,13 @@ class UsageSamples:
 
     def used_at(self, resource: str, row: int) -> int:
         """The same of one row."""
-        columns = (self._measured.get(resource), self._recent.get(resource))
-        return sum(column.values.item(row) for column in columns if column is not None)
+        recent = self._recent.get(resource)
+        return self.measured(resource).item(row) + (0 if recent is None else recent.values.item(row))
 
     def peak(self, resource: str) -> int:
         """An amount that ``used`` is nowhere larger than."""
-        columns = (self._measured.get(resource), self._recent.get(resource))
-        return sum(column.peak for column in columns if column is not None)
+        recent = self._recent.get(resource)
+        return int(self.measured(resource).max(initial=0)) + (0 if recent is None else recent.peak)
 
     @property
     def resources(self) -> tuple[str, ...]:
@@ -254,3 +268,7 @@ class UsageSamples:
     def stale_count(self, stale_after: float) -> int:
         """How many nodes have no sample that is at most so old."""
         return int(np.count_nonzero(self.snapshot.alive & ~self.fresh(stale_after)))
+
+
+def _longer(column: Ints, more: int) -> Ints:
+    return np.concatenate((column, np.zeros(more, dtype=np.int64)))
