@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from moorage.core.cache.node_changes import node_event
 from moorage.core.cache.pod_changes import assigned_event
+from moorage.core.cycle.scheduling_cycle import Circumstances, explain_pod
 from moorage.core.framework.runner import Runner
 from moorage.core.model.cluster_event import Action, ClusterEvent, Resource
 from moorage.core.model.policy import Pool, Pools
@@ -272,3 +273,17 @@ X, Y = red("there", "od1"), make_pod("there", node="od1", labels={"app": "y"})
 def test_only_what_counts_wakes_pods(event, helps, helps_percent):
     assert wakes(pools(1), red("web"), event) is helps
     assert wakes(pools(od_percent=40), red("web"), event) is helps_percent
+
+
+def test_a_question_about_some_nodes_is_answered_as_if_there_were_no_others():
+    """As an extender is asked: of these nodes, whose pool comes first?"""
+    snapshot = snapshot_of()
+    runner = Runner((PrioritySort(), pools(), NodeResourcesFit()), {}, snapshot)
+    decision = explain_pod(runner, red("web"), Circumstances({}), ["spot", "none"])
+    assert decision.feasible == ("spot",)
+    assert {name: rejection.reasons for name, rejection in decision.filtered.items()} == {
+        "none": (NO_POOL[0],)
+    }
+    everywhere = explain_pod(runner, red("web"), Circumstances({}))
+    assert everywhere.feasible == ("od1", "od2")
+    assert everywhere.filtered["spot"].reasons == (LATER[0],)

@@ -63,7 +63,8 @@ class Circumstances:
 class Consultation:
     """What the extenders that a pod concerns say in one cycle.
 
-    ``around`` and ``screened`` are as of the last answer.  ``refused`` are the nodes that they spoke against, by name;
+    ``within`` names the only nodes that are asked about; None: all are.  ``around`` and ``screened`` are as of the last
+    answer.  ``refused`` are the nodes that they spoke against, by name;
     ``refusers`` the extenders that left any node out.
     """
 
@@ -73,13 +74,15 @@ class Consultation:
         pod: Pod,
         look: Callable[[], Circumstances],
         extenders: Sequence[Extender],
+        within: Sequence[str] | None = None,
     ) -> None:
         self._runner = runner
         self._pod = pod
         self._look = look
         self._extenders = extenders
         self.around = look()
-        self.screened: Screened = runner.screen(pod, self.around.nominated)
+        self.within = within
+        self.screened: Screened = runner.screen(pod, self.around.nominated, within)
         self.refused: dict[str, Rejection] = {}
         self.refusers: set[str] = set()
 
@@ -233,7 +236,7 @@ class Consultation:
     def _checked_again(self, names: Sequence[str]) -> Ints:
         """The rows of the nodes of these names that still pass the plugins."""
         self.around = self._look()
-        self.screened = self._runner.screen(self._pod, self.around.nominated)
+        self.screened = self._runner.screen(self._pod, self.around.nominated, self.within)
         rows = (self._runner.snapshot.row_of(name) for name in names)
         feasible = self.screened.feasible
         return np.array([row for row in rows if row is not None and feasible[row]], dtype=np.int64)

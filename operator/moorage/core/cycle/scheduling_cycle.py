@@ -122,7 +122,7 @@ def _add(totals: Ints, given: Given, rows: Ints, runner: Runner) -> None:
 
 def _diagnose(runner: Runner, pod: Pod, talk: Consultation) -> Diagnosis:
     """Why not, of the plugins and of the extenders, who speak last."""
-    diagnosis = runner.diagnose(pod, talk.screened.pre, talk.around.nominated)
+    diagnosis = runner.diagnose(pod, talk.screened.pre, talk.around.nominated, talk.within)
     for name, rejection in talk.refused.items():
         row = runner.snapshot.row_of(name)
         if row is not None:
@@ -184,12 +184,8 @@ def explain(
     gate = runner.pre_enqueue(pod)
     if gate is not None:
         return Decision(pod.ref, preenqueue=gate)
-    talk = Consultation(runner, pod, look, extenders)
+    talk = Consultation(runner, pod, look, extenders, within)
     rows = talk.rows()
-    if within is not None:
-        wanted = np.zeros(snapshot.capacity, dtype=np.bool_)
-        wanted[[row for row in map(snapshot.row_of, within) if row is not None]] = True
-        rows = rows[wanted[rows]]
     given: Given = {}
     if extenders and rows.size:
         rows = yield from talk.filter(rows)

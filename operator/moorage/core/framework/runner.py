@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -185,11 +185,13 @@ class Runner:
             active = sorted((each for each in active if each[0].name in rank), key=lambda e: rank[e[0].name])
         return PreFiltered(tuple(active), names, tuple(sorted(narrowed_by)), rejection, rejectors, answers)
 
-    def screen(self, pod: Pod, nominated: Mapping[int, Sequence[Pod]]) -> Screened:
+    def screen(
+        self, pod: Pod, nominated: Mapping[int, Sequence[Pod]], within: Collection[str] | None = None
+    ) -> Screened:
         """Find the feasible nodes, judging nodes with nominated pods both with and without those.
 
-        ``nominated`` maps rows to the nominated pods there that this pod must give way to.
-        Raises PluginError.
+        ``nominated`` maps rows to the nominated pods there that this pod must give way to.  ``within`` names the
+        only nodes that are asked about (None: all are).  Raises PluginError.
         """
         snapshot = self.snapshot
         alike = self._cache.get(pod.spec, snapshot)
@@ -208,6 +210,8 @@ class Runner:
                     feasible &= self._filter(plugin, state, nodes).fits
         if pre.names is not None:
             feasible &= self._named(pre.names)
+        if within is not None:
+            feasible &= self._named(within)
         self._screen_late(pre, feasible, last=False)
         for row, pods in nominated.items():
             if feasible[row]:
@@ -236,7 +240,7 @@ class Runner:
         self._cache.put(pod.spec, alike)
         return alike
 
-    def _named(self, names: frozenset[str]) -> Bools:
+    def _named(self, names: Collection[str]) -> Bools:
         mask = np.zeros(self.snapshot.capacity, dtype=np.bool_)
         rows = [self.snapshot.row_of(name) for name in names]
         mask[[row for row in rows if row is not None]] = True
@@ -304,8 +308,14 @@ class Runner:
             plugin, "PreFilterExtension", stateful.with_pods, state, row, added, removed, self.snapshot
         )
 
-    def diagnose(self, pod: Pod, pre: PreFiltered, nominated: Mapping[int, Sequence[Pod]]) -> Diagnosis:
-        """The reasons against every node, in the order of the plugins."""
+    def diagnose(
+        self,
+        pod: Pod,
+        pre: PreFiltered,
+        nominated: Mapping[int, Sequence[Pod]],
+        within: Collection[str] | None = None,
+    ) -> Diagnosis:
+        """The reasons against every node, in the order of the plugins; ``within`` as in ``screen``."""
         snapshot = self.snapshot
         diagnosis = Diagnosis(
             snapshot, prefilter=pre.rejection, rejectors=pre.rejectors, narrowed_by=pre.narrowed_by
@@ -314,7 +324,7 @@ class Runner:
         diagnosis.excluded = np.zeros(snapshot.capacity, dtype=np.bool_)
         if pre.rejection is not None:
             return diagnosis
-        undecided = snapshot.alive.copy()
+        undecided = snapshot.alive.copy() if within is None else self._named(within)
         if pre.names is not None:
             diagnosis.excluded = undecided & ~self._named(pre.names)
             undecided &= ~diagnosis.excluded
