@@ -125,7 +125,7 @@ class Nodes:
     def declaring(self, features: Iterable[str]) -> Bools:
         """Nodes that declare every one of these features."""
         snapshot = self.snapshot
-        return self._take_mask(snapshot.features.declaring(features, snapshot.nodes, snapshot.capacity))
+        return self.taken_mask(snapshot.features.declaring(features, snapshot.nodes, snapshot.capacity))
 
     def image(self, name: str) -> tuple[Bools, int, int]:
         """(which of these nodes have the image, its size in bytes, how many nodes of all have it)."""
