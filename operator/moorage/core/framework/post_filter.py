@@ -12,6 +12,10 @@ from moorage.core.framework.interface import Plugin
 from moorage.core.framework.runner import Runner
 from moorage.core.model.budget import DisruptionBudget
 from moorage.core.model.pod import Pod
+from moorage.core.snapshot.ranking import start_of
+
+#: Makes every priority positive, so that a sum grows with the number of pods.
+PRIORITY_OFFSET = 1 << 31
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +43,23 @@ class Candidate:
     violations: int = 0  # victims whose eviction breaks a disruption budget
 
 
+def harm(candidate: Candidate) -> tuple[float, ...]:
+    """What makes one candidate better than another, most telling first; the smallest figures win.
+
+    Source of the rule: kube-scheduler v1.37 (``pickOneNodeForPreemption``).
+    """
+    victims = candidate.victims
+    top = victims[0].priority
+    earliest = min(start_of(victim) for victim in victims if victim.priority == top)
+    return (
+        candidate.violations,
+        top,
+        sum(victim.priority + PRIORITY_OFFSET for victim in victims),
+        len(victims),
+        -earliest,
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class PostFiltered:
     """PostFilter's answer.
@@ -49,7 +70,7 @@ class PostFiltered:
 
     message: str
     chosen: Candidate | None = None
-    candidates: tuple[Candidate, ...] = ()
+    candidates: Sequence[Candidate] = ()
     ties: tuple[str, ...] = ()
     clear_nomination: bool = False
     plugins: frozenset[str] = field(default_factory=frozenset)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from moorage.core.framework.budgets import Budgets
 from moorage.core.model.pod import Pod
 from moorage.core.model.policy import PreemptionRules
 from moorage.core.snapshot.snapshot import Snapshot
@@ -33,13 +34,29 @@ class Guards:
         least = self.rules.min_victim_runtime
         return not least or (other.started is not None and now - other.started >= least)
 
-    def against(
-        self, victims: Sequence[Pod], breaks_budget: Callable[[Sequence[Pod]], bool]
-    ) -> tuple[str, ...]:
-        """Why these victims are not allowed, () if they are; ``breaks_budget`` is asked only if that matters."""
+    @property
+    def choosy(self) -> bool:
+        """Whether ``allow`` may say no."""
+        return self.rules.min_priority_gap is not None or bool(self.rules.min_victim_runtime)
+
+    def latest_start(self, now: float) -> float:
+        """A victim must have started by then: finite, so that a pod that has not started yet is none."""
+        return now - (self.rules.min_victim_runtime or 0.0)
+
+    def highest_priority(self, pod: Pod) -> int:
+        """A victim has at most this priority."""
+        return pod.priority - max(self.rules.min_priority_gap or 0, 1)
+
+    @property
+    def limiting(self) -> bool:
+        """Whether ``against`` may find something."""
+        return self.rules.max_victims is not None or self.rules.strict_budgets
+
+    def against(self, victims: Sequence[Pod], budgets: Budgets) -> tuple[str, ...]:
+        """Why these victims, the most important first, are not allowed; () if they are."""
         if self.rules.max_victims is not None and len(victims) > self.rules.max_victims:
             return (TOO_MANY,)
-        if self.rules.strict_budgets and breaks_budget(victims):
+        if self.rules.strict_budgets and any(budgets.broken(victims)):
             return (PROTECTED,)
         return ()
 

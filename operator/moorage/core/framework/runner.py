@@ -34,6 +34,7 @@ from moorage.core.framework.interface import (
     Verdict,
 )
 from moorage.core.framework.points import Point, Points, at_point
+from moorage.core.framework.trials import NOBODY, Bench, Trial, pods_on
 from moorage.core.model.cluster_event import Action, Resource, WakesOn
 from moorage.core.model.decision import Code, Rejection
 from moorage.core.model.extender import Extender
@@ -44,6 +45,9 @@ from moorage.core.snapshot.view import Nodes
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
+
+#: So few nodes with nominated pods are judged one by one.
+_FEW = 4
 
 #: Every change of every kind.
 _ANYTHING = tuple(WakesOn(resource, ~Action(0)) for resource in Resource)
@@ -213,9 +217,8 @@ class Runner:
         if within is not None:
             feasible &= self._named(within)
         self._screen_late(pre, feasible, last=False)
-        for row, pods in nominated.items():
-            if feasible[row]:
-                feasible[row] = self.judge_with(pre, row, pods) is None
+        for row in self.judge_nominated(pre, nominated, feasible):
+            feasible[row] = False
         if self._last:
             self._screen_late(pre, feasible, last=True)
         return Screened(feasible, pre, alike)
@@ -287,6 +290,25 @@ class Runner:
                     snapshot.add_pod(row, pod)
                 snapshot.arrange_pods(row, arrival)
 
+    def judge_nominated(
+        self, pre: PreFiltered, nominated: Mapping[int, Sequence[Pod]], among: Bools
+    ) -> dict[int, Rejection]:
+        """The first rejection of each node with the nominated pods on it, of the rows in ``among`` (capacity,)."""
+        pods = {row: there for row, there in nominated.items() if there and among[row]}
+        if len(pods) < _FEW:
+            judged = {row: self.judge_with(pre, row, there) for row, there in pods.items()}
+            return {row: rejection for row, rejection in judged.items() if rejection is not None}
+        rows = np.array(sorted(pods), dtype=np.int64)
+        coming = pods_on(pods, {row: index for index, row in enumerate(rows.tolist())})
+        bench = Bench(pre.active, Trial(self.snapshot, rows, NOBODY, coming))
+        refusals, _, unsure = bench.refusals(bench.coming, np.arange(rows.size))
+        found = {int(rows[i]): rejection for refusal in refusals for i, rejection in refusal.rejections()}
+        for row in rows[unsure].tolist():
+            rejection = self.judge_with(pre, row, pods[row])
+            if rejection is not None:
+                found[row] = rejection
+        return {row: found[row] for row in pods if row in found}
+
     def adjusted(
         self, pre: PreFiltered, row: int, added: Sequence[Pod], removed: Sequence[Pod]
     ) -> PreFiltered:
@@ -332,9 +354,7 @@ class Runner:
         looked_at = undecided.copy()
         active = list(pre.active)
         if self._last:
-            for row, pods in nominated.items():
-                if looked_at[row]:
-                    self._override(diagnosis, pre, row, pods)
+            diagnosis.overrides.update(self.judge_nominated(pre, nominated, looked_at))
             active.sort(key=lambda each: each[0].name in self._last)
         for index, (plugin, state) in enumerate(active):
             if plugin.name in self._last:
@@ -348,16 +368,8 @@ class Runner:
             diagnosis.owners[failed] = index
             undecided &= ~failed
         if not self._last:
-            for row, pods in nominated.items():
-                if looked_at[row]:
-                    self._override(diagnosis, pre, row, pods)
+            diagnosis.overrides.update(self.judge_nominated(pre, nominated, looked_at))
         return diagnosis
-
-    def _override(self, diagnosis: Diagnosis, pre: PreFiltered, row: int, pods: Sequence[Pod]) -> None:
-        """Note what speaks against a node with nominated pods on it."""
-        rejection = self.judge_with(pre, row, pods)
-        if rejection is not None:
-            diagnosis.overrides[row] = rejection
 
 
 def _nothing_left(plugins: Sequence[str]) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import functools
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
@@ -19,10 +20,12 @@ from moorage.core.framework.pod_affinity_hints import (
     repels_others,
     terms_of,
 )
+from moorage.core.framework.trials import Balance, Trial, by_labels
 from moorage.core.model.cluster_event import Action, Resource, WakesOn
 from moorage.core.model.pod import Pod
 from moorage.core.model.pod_query import PodQuery
 from moorage.core.snapshot.domain_counts import DomainCounts
+from moorage.core.snapshot.namespaces import Namespaces
 from moorage.core.snapshot.pod_terms import TermKind
 from moorage.core.snapshot.snapshot import Snapshot
 from moorage.core.snapshot.topology import Domains
@@ -106,22 +109,12 @@ class InterPodAffinity:
         near = _all_domains(state, nodes)
         shunned = _any_domain(state.shunned, nodes)
         repelled = _any_domain(state.repelling, nodes)
-        fits = ~nodes.false() if near is None else near
-        for bad in (shunned, repelled):
-            if bad is not None:
-                fits = fits & ~bad
+        return _verdict(near, shunned, repelled, len(nodes))
 
-        def explain() -> Bools:
-            failed = np.zeros((3, len(nodes)), dtype=np.bool_)
-            if near is not None:
-                failed[0] = ~near
-            if shunned is not None:
-                failed[1] = shunned & ~failed[0]
-            if repelled is not None:
-                failed[2] = repelled & ~failed[0] & ~failed[1]
-            return failed
-
-        return Verdict.lazy(_REASONS, fits, explain)
+    def trial(self, state: Related, trial: Trial) -> Balance:
+        """Sums by the node's domains: pods that satisfy all required terms, that a term shuns, that repel this one."""
+        tried = _OnTrial(state, trial)
+        return Balance.of(tried.sums, tried.judge)
 
     # -- Score -----------------------------------------------------------------------------------
 
@@ -199,6 +192,127 @@ class InterPodAffinity:
                 alike=terms_of,
             ),
         )
+
+
+class _OnTrial:
+    """The nodes on trial, of which each may have more or fewer of the pods that matter in its domains.
+
+    ``sums``: the pods that satisfy all required terms at once; for each term of the pod's own anti-affinity those that
+    it means; for each topology key the terms of others that mean this pod.
+    """
+
+    def __init__(self, state: Related, trial: Trial) -> None:
+        self._state = state
+        snapshot, pod = trial.snapshot, state.pod
+        counts = snapshot.pod_counts
+        none = np.zeros(len(trial.leaving), dtype=np.int64), np.zeros(len(trial.coming), dtype=np.int64)
+        self.sums = [none]
+        if state.together is not None:
+            there = counts.tally(state.together).counts[trial.rows] > 0
+            self.sums[0] = trial.weighed(by_labels(_meant_by(state.together)), there)
+        self._required = [_Side.of((c,), trial) for c in state.required]
+        self._own = state.together is not None and state.together.matches(pod.namespace, pod.labels)
+        self._shunned: list[_Side] = []
+        for term, by_domain in zip(own_terms(pod).required_anti, state.shunned, strict=True):
+            query = term.ask(snapshot.namespaces)
+            there = counts.tally(query).counts[trial.rows] > 0
+            self.sums.append(trial.weighed(by_labels(_meant_by(query)), there))
+            self._shunned.append(_Side.of((by_domain,), trial))
+        self._repelling: list[_Side] = []
+        for key in dict.fromkeys((*(c.domains.key for c in state.repelling), *self._brought(trial))):
+            by_key = [c for c in state.repelling if c.domains.key == key]
+            side = _Side.of(by_key, trial, snapshot.topology.domains(key))
+            repels = functools.partial(self._repels, key, snapshot.namespaces)
+            self.sums.append(trial.weighed(repels, side.there > 0))
+            self._repelling.append(side)
+
+    def _brought(self, trial: Trial) -> Iterator[str]:
+        """The topology keys of terms against this pod that those who come may be the first to have."""
+        for other in trial.coming.pods:
+            for term in own_terms(other).required_anti:
+                yield term.topology_key
+
+    def _repels(self, key: str, namespaces: Namespaces, other: Pod) -> int:
+        """How many terms of that topology key another pod has against this one."""
+        if other.spec.pod_affinity is None:
+            return 0
+        pod = self._state.pod
+        return sum(
+            term.topology_key == key
+            and term.match.matches(pod.namespace, pod.labels, namespaces.labels(pod.namespace))
+            for term in own_terms(other).required_anti
+        )
+
+    def judge(self, change: Ints, at: Ints) -> Verdict:
+        """As ``filter``."""
+        sums = iter(change)
+        together = next(sums)
+        near: Bools | None = None
+        if self._required:
+            near = np.logical_and.reduce([side.some(together, at) for side in self._required])
+            if self._own:
+                # Where nobody is left who satisfies the terms, the pod is the first of its kind.
+                first = np.logical_and.reduce([side.total(together, at) == 0 for side in self._required])
+                if first.any():
+                    labelled = np.logical_and.reduce([side.inside[at] for side in self._required])
+                    near = np.where(first, labelled, near)
+        shunned, repelled = (
+            np.logical_or.reduce([side.some(next(sums), at) for side in sides]) if sides else None
+            for sides in (self._shunned, self._repelling)
+        )
+        return _verdict(near, shunned, repelled, at.size)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Side:
+    """Some pods in the domains of the nodes on trial; ``inside`` are the nodes that have the label, (M,)."""
+
+    inside: Bools
+    there: Ints
+    everywhere: int
+
+    @classmethod
+    def of(cls, counts: Sequence[DomainCounts], trial: Trial, domains: Domains | None = None) -> _Side:
+        """The pods of all these counts, which are by domains of one topology key."""
+        domains = counts[0].domains if domains is None else domains
+        ids = domains.ids[trial.rows]
+        there = np.zeros(ids.size, dtype=np.int64)
+        for by_domain in counts:
+            there += by_domain.values[ids]
+        return cls(ids < domains.size, there, sum(by_domain.total for by_domain in counts))
+
+    def some(self, change: Ints, at: Ints) -> Bools:
+        """Whether one is in the node's domain; a node without the label is in none."""
+        found: Bools = self.inside[at] & (self.there[at] + change > 0)
+        return found
+
+    def total(self, change: Ints, at: Ints) -> Ints:
+        """How many there are in all domains."""
+        return self.everywhere + np.where(self.inside[at], change, 0)
+
+
+def _meant_by(query: PodQuery) -> Callable[[Pod], bool]:
+    return lambda pod: query.matches(pod.namespace, pod.labels)
+
+
+def _verdict(near: Bools | None, shunned: Bools | None, repelled: Bools | None, number: int) -> Verdict:
+    """The verdict on so many nodes; None: without such terms there is nothing to check."""
+    fits: Bools = np.ones(number, dtype=np.bool_) if near is None else near
+    for bad in (shunned, repelled):
+        if bad is not None:
+            fits = fits & ~bad
+
+    def explain() -> Bools:
+        failed = np.zeros((3, number), dtype=np.bool_)
+        if near is not None:
+            failed[0] = ~near
+        if shunned is not None:
+            failed[1] = shunned & ~failed[0]
+        if repelled is not None:
+            failed[2] = repelled & ~failed[0] & ~failed[1]
+        return failed
+
+    return Verdict.lazy(_REASONS, fits, explain)
 
 
 def _repelling(pod: Pod, snapshot: Snapshot) -> tuple[DomainCounts, ...]:

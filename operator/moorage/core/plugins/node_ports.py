@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from moorage.core.framework.interface import Reads, Reason, Skip, Verdict
+from moorage.core.framework.interface import Bools, Ints, Reads, Reason, Skip, Verdict
+from moorage.core.framework.trials import Balance, Trial
 from moorage.core.model.cluster_event import Action, ClusterEvent, Resource, WakesOn
 from moorage.core.model.pod import HostPort, Pod
-from moorage.core.snapshot.host_ports import conflicts
+from moorage.core.snapshot.host_ports import conflicts, meetings
 from moorage.core.snapshot.snapshot import Snapshot
 from moorage.core.snapshot.view import Nodes
 
@@ -28,6 +29,17 @@ class NodePorts:
     def filter(self, state: tuple[HostPort, ...], nodes: Nodes) -> Verdict:
         """Nodes where one of the ports is taken fail."""
         return Verdict(_REASONS, nodes.in_port_conflict(state)[None, :])
+
+    def trial(self, state: tuple[HostPort, ...], trial: Trial) -> Balance:
+        """One sum: how often a wanted port meets one that is taken."""
+        taken = trial.by_row(trial.snapshot.host_ports.times_in_conflict(state))
+        weighed = trial.weighed(lambda pod: meetings(state, pod.spec.host_ports), taken > 0)
+
+        def judge(change: Ints, at: Ints) -> Verdict:
+            conflict: Bools = taken[at] + change[0] > 0
+            return Verdict(_REASONS, conflict[None, :])
+
+        return Balance.of((weighed,), judge)
 
     def wakes_on(self) -> Sequence[WakesOn]:
         """A pod that held one of the ports goes, or a node is added."""

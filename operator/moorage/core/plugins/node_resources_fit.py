@@ -16,6 +16,7 @@ from moorage.core.framework.resource_scoring import (
     Wanted,
     wanted_of,
 )
+from moorage.core.framework.trials import Balance, Trial
 from moorage.core.model.cluster_event import Action, ClusterEvent, Resource, WakesOn
 from moorage.core.model.node import Node
 from moorage.core.model.pod import Pod
@@ -25,6 +26,9 @@ from moorage.core.snapshot.view import Nodes
 
 _TOO_MANY_PODS = Reason("Too many pods")
 _ORDER = {CPU: 0, MEMORY: 1, EPHEMERAL_STORAGE: 2}
+
+#: Sums of amounts below this, of as many pods as a node can have, are far from overflow.
+_LARGE = 1 << 50
 
 #: What is asked of each resource, only amounts above 0: asking for nothing fits even an overcommitted node.
 Asked = tuple[tuple[str, int], ...]
@@ -59,23 +63,32 @@ class NodeResourcesFit:
 
     def filter(self, state: Asked, nodes: Nodes) -> Verdict:
         """Every shortage of every node; one that even an empty node has cannot be resolved by preemption."""
-        crowded: Bools = nodes.pod_count >= nodes.allocatable(PODS)
-        failing = crowded
-        shortages: list[tuple[Bools, Ints, int]] = []
-        for resource, amount in state:
-            allocatable = nodes.allocatable(resource)
-            short: Bools = allocatable - nodes.requested(resource) < amount
-            shortages.append((short, allocatable, amount))
-            failing = failing | short
+        requested = [nodes.requested(resource) for resource, _ in state]
+        allocatable = [nodes.allocatable(resource) for resource, _ in state]
+        return _compared(state, nodes.pod_count >= nodes.allocatable(PODS), requested, allocatable)
 
-        def explain() -> Bools:
-            rows = [crowded]
-            for short, allocatable, amount in shortages:
-                never = allocatable < amount
-                rows += (short & ~never, short & never)
-            return np.stack(rows)
+    def trial(self, state: Asked, trial: Trial) -> Balance:
+        """Sums: pods, and the amounts of each resource; near the limits of int64 nothing is said."""
+        nodes = trial.nodes
+        pod_count, allowed = nodes.pod_count, nodes.allocatable(PODS)
+        requested = [nodes.requested(resource) for resource, _ in state]
+        allocatable = [nodes.allocatable(resource) for resource, _ in state]
+        sums = [trial.counted()]
+        unsure: Bools | None = None
+        for (resource, _), taken in zip(state, requested, strict=True):
+            leaving, coming = trial.leaving.amounts(resource), trial.coming.amounts(resource)
+            sums.append((leaving, coming))
+            if trial.snapshot.peak(resource) > _LARGE or (coming > _LARGE).any():
+                unsure = nodes.false() if unsure is None else unsure
+                unsure |= taken > _LARGE
+                unsure[trial.coming.at[coming > _LARGE]] = True
 
-        return Verdict.lazy(_reasons(state), ~failing, explain)
+        def judge(change: Ints, at: Ints) -> Verdict:
+            crowded: Bools = pod_count[at] + change[0] >= allowed[at]
+            changed = [taken[at] + more for taken, more in zip(requested, change[1:], strict=True)]
+            return _compared(state, crowded, changed, [all_[at] for all_ in allocatable])
+
+        return Balance.of(sums, judge, unsure)
 
     def pre_score(self, pod: Pod, snapshot: Snapshot, nodes: Nodes) -> Wanted | Literal[Skip.SKIP]:
         """What the pod adds to each resource of the strategy, scoring defaults included."""
@@ -110,6 +123,27 @@ class NodeResourcesFit:
         return any(
             new.allocatable.get(r, 0) > old.allocatable.get(r, 0) for r in (PODS, *(r for r, _ in asked))
         )
+
+
+def _compared(
+    asked: Asked, crowded: Bools, requested: Sequence[Ints], allocatable: Sequence[Ints]
+) -> Verdict:
+    """The verdict on nodes of which these are ``crowded``, with a column of each resource."""
+    failing = crowded
+    shortages: list[Bools] = []
+    for (_, amount), taken, all_ in zip(asked, requested, allocatable, strict=True):
+        short: Bools = all_ - taken < amount
+        shortages.append(short)
+        failing = failing | short
+
+    def explain() -> Bools:
+        rows = [crowded]
+        for (_, amount), short, all_ in zip(asked, shortages, allocatable, strict=True):
+            never = all_ < amount
+            rows += (short & ~never, short & never)
+        return np.stack(rows)
+
+    return Verdict.lazy(_reasons(asked), ~failing, explain)
 
 
 @functools.lru_cache(maxsize=1024)

@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from moorage.core.framework.interface import Bools, Reads, Reason, Skip, Verdict
+from moorage.core.framework.trials import Balance, Trial
 from moorage.core.model.cluster_event import Action, ClusterEvent, Resource, WakesOn
 from moorage.core.model.csi_migration import inline_source
 from moorage.core.model.pod import Pod
@@ -90,6 +91,22 @@ class NodeVolumeLimits:
         for driver, sources in state.by_driver.items():
             failed[0] |= left & _too_many(sources, driver, nodes)
         return Verdict(reasons, failed)
+
+    def trial(self, state: NewVolumes, trial: Trial) -> Balance:
+        """Where the pod's volumes fit in besides all that are there, it does not matter which of these go.
+
+        Elsewhere it does, in a way that is no sum: two pods may use one volume.
+        """
+        if state.problem:
+            return Balance.fixed(self, state, trial)
+        attached, rows = trial.snapshot.attached, trial.rows
+        unsure = trial.nodes.false()
+        for driver, sources in state.by_driver.items():
+            limits = attached.limits(driver)[rows]
+            unsure |= (limits < NO_LIMIT) & (attached.counts(driver)[rows] + len(sources) > limits)
+        brings = trial.coming.weighed(lambda pod: bool(pod.volumes))
+        unsure[trial.coming.at[brings > 0]] = True
+        return Balance.fixed(self, state, trial, unsure)
 
     def wakes_on(self) -> Sequence[WakesOn]:
         """A node or its driver comes or can attach more, something is detached, a claim is made or bound.

@@ -15,6 +15,7 @@ from moorage.core.framework.interface import Bools, Ints, Reads, Reason, Skip, V
 from moorage.core.framework.spread_hints import SpreadHints
 from moorage.core.framework.spread_scoring import SoftState, Weighed, admitted, normalize, scored_rows
 from moorage.core.framework.spreading import Spread, Spreads, default_spreads, own_spreads
+from moorage.core.framework.trials import Balance, Trial, by_labels
 from moorage.core.model.cluster_event import WakesOn
 from moorage.core.model.pod import Pod
 from moorage.core.model.spread import HOSTNAME, SYSTEM_DEFAULTS, SpreadDefaults
@@ -132,6 +133,28 @@ class PodTopologySpread:
 
         return Verdict.lazy(_REASONS, fits, explain)
 
+    def trial(self, state: HardState, trial: Trial) -> Balance:
+        """One sum a constraint: the pods in the node's domain."""
+        tried = [_OnTrial(counted, trial) for counted in state.constraints]
+        sums = [one.weighed(state.pod.namespace, trial) for one in tried]
+
+        def judge(change: Ints, at: Ints) -> Verdict:
+            good = [one.admitted(more, at) for one, more in zip(tried, change, strict=True)]
+            lacking = [one.lacking[at] for one in tried]
+
+            def explain() -> Bools:
+                failed = np.zeros((2, at.size), dtype=np.bool_)
+                undecided = np.ones(at.size, dtype=np.bool_)
+                for admitted, without in zip(good, lacking, strict=True):
+                    failed[1] |= undecided & without
+                    failed[0] |= undecided & ~without & ~admitted
+                    undecided &= admitted
+                return failed
+
+            return Verdict.lazy(_REASONS, np.logical_and.reduce(good), explain)
+
+        return Balance.of(sums, judge)
+
     # -- Score -----------------------------------------------------------------------------------
 
     def pre_score(self, pod: Pod, snapshot: Snapshot, nodes: Nodes) -> SoftState | Literal[Skip.SKIP]:
@@ -167,6 +190,47 @@ class PodTopologySpread:
     def wakes_on(self) -> Sequence[WakesOn]:
         """What may even out the spread."""
         return SpreadHints(self.defaults).wakes_on()
+
+
+class _OnTrial:
+    """A hard constraint and the nodes on trial, of which each may have more or fewer pods than there are."""
+
+    def __init__(self, counted: Counted, trial: Trial) -> None:
+        domains, scope = counted.counts.domains, counted.scope
+        self._counted = counted
+        self._counting: Bools = scope.mask[trial.rows]
+        ids = domains.ids[trial.rows]
+        self.lacking: Bools = ids == domains.size
+        self._values: Ints = counted.counts.values[ids]
+        present = scope.present(domains)
+        #: The fewest pods in any domain, and in any other than the node's own; 0 if there are too few domains.
+        self._least = 0
+        self._elsewhere: Ints | None = None
+        if present.size >= max(counted.spread.constraint.min_domains, 1):
+            values = counted.counts.values[present]
+            lowest = int(values.argmin())
+            self._least = int(values[lowest])
+            values[lowest] = np.iinfo(np.int64).max
+            self._elsewhere = np.where(ids == present[lowest], values.min(), self._least)
+
+    def weighed(self, namespace: str, trial: Trial) -> tuple[Ints, Ints]:
+        """The pods that count, by kube-scheduler's rule for those that come and go: see ``with_pods``."""
+        means = self._counted.spread.means
+        leaving, coming = trial.weighed(
+            by_labels(lambda pod: pod.namespace == namespace and means(pod)), self._counting
+        )
+        return leaving, coming * self._counting[trial.coming.at]
+
+    def admitted(self, change: Ints, at: Ints) -> Bools:
+        """Which of these nodes, shape (m,), can take the pod without too great a skew."""
+        values = self._values[at] + change
+        least: Ints | int = self._least
+        if self._elsewhere is not None:
+            least = np.where(self._counting[at], np.minimum(self._elsewhere[at], values), self._least)
+        counted = self._counted
+        skew = counted.spread.constraint.max_skew - counted.own
+        good: Bools = (values <= skew + least) & ~self.lacking[at]
+        return good
 
 
 def _shifted(

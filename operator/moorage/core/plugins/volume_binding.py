@@ -26,6 +26,7 @@ from moorage.core.framework.interface import (
     no_change,
 )
 from moorage.core.framework.pod_claims import PodClaims, claim_problem, claims_of
+from moorage.core.framework.trials import Balance, Trial
 from moorage.core.framework.volume_matching import Offer, VolumeFinder
 from moorage.core.framework.volume_progress import volume_progress
 from moorage.core.framework.volume_scoring import DEFAULT_SHAPE, Shape, storage_score
@@ -117,6 +118,10 @@ class VolumeBinding:
         for index, offer in enumerate(offers):
             table[:, index] = offer.unreachable, offer.unmatched, offer.too_small, offer.missing
         return Verdict(_REASONS, table[:, group])
+
+    def trial(self, state: Search, trial: Trial) -> Balance:
+        """Pods on the node do not matter."""
+        return Balance.fixed(self, state, trial)
 
     def pre_score(self, pod: Pod, snapshot: Snapshot, nodes: Nodes) -> Search | Literal[Skip.SKIP] | None:
         """None for a pod whose volumes are all settled: every node is as good, and says so."""

@@ -8,12 +8,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from moorage.core.framework.interface import Reads, Reason, Rejected, Skip, Verdict
+from moorage.core.framework.interface import Bools, Ints, Reads, Reason, Rejected, Skip, Verdict
+from moorage.core.framework.trials import Balance, Trial
 from moorage.core.model.cluster_event import Action, ClusterEvent, Resource, WakesOn
 from moorage.core.model.decision import Code
 from moorage.core.model.pod import Pod
 from moorage.core.model.pod_volumes import Disk
 from moorage.core.model.storage import READ_WRITE_ONCE_POD
+from moorage.core.snapshot.disks import meetings
 from moorage.core.snapshot.snapshot import Snapshot
 from moorage.core.snapshot.view import Nodes
 
@@ -73,6 +75,19 @@ class VolumeRestrictions:
         mounted = occupied[nodes.rows]
         taken = ~mounted if state.taken > 0 else nodes.false()
         return Verdict(_REASONS, np.stack((mounted, taken)))
+
+    def trial(self, state: Wanted, trial: Trial) -> Balance:
+        """Sums: how often a disk meets one that it excludes, and the users of the claims."""
+        mounted = trial.by_row(trial.snapshot.disks.times_in_conflict(state.disks))
+        disks = trial.weighed(lambda pod: meetings(state.disks, pod.volumes.disks), mounted > 0)
+        users = trial.weighed(lambda pod: _uses((pod,), state.single))
+
+        def judge(change: Ints, at: Ints) -> Verdict:
+            occupied: Bools = mounted[at] + change[0] > 0
+            taken: Bools = ~occupied & (state.taken + change[1] > 0)
+            return Verdict(_REASONS, np.stack((occupied, taken)))
+
+        return Balance.of((disks, users), judge)
 
     def wakes_on(self) -> Sequence[WakesOn]:
         """A pod with such a volume goes, a node is added, a missing claim is made."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 from moorage.core.framework.interface import Reads, Reason, Rejected, Skip, Verdict
+from moorage.core.framework.trials import Balance, Trial
 from moorage.core.model.cluster_event import Action, ClusterEvent, Resource, WakesOn
 from moorage.core.model.csi_migration import BETA_REGION, BETA_ZONE, MULTI_ZONE_DELIMITER, REGION, ZONE
 from moorage.core.model.decision import Code
@@ -55,6 +56,10 @@ class VolumeZone:
         for key in _KEYS:
             constrained |= nodes.satisfying(Requirement(key, Operator.EXISTS))
         return Verdict(_REASONS, (constrained & ~fits)[None, :])
+
+    def trial(self, state: tuple[Requirement, ...], trial: Trial) -> Balance:
+        """Pods on the node do not matter."""
+        return Balance.fixed(self, state, trial)
 
     def wakes_on(self) -> Sequence[WakesOn]:
         """A node, claim, volume or class of the right kind appears or gets the right labels."""

@@ -41,3 +41,25 @@ class Disks:
                     if counts[1] or not disk.shareable:
                         found.add(row)
         return found
+
+    def times_in_conflict(self, disks: Iterable[Disk]) -> dict[int, int]:
+        """How often one of these disks meets one that it cannot be mounted beside, by row."""
+        found: dict[int, int] = {}
+        for disk in disks:
+            for identity in disk.identities:
+                for row, counts in self._mounted.get(identity, {}).items():
+                    times = counts[1] if disk.shareable else sum(counts)
+                    if times:
+                        found[row] = found.get(row, 0) + times
+        return found
+
+
+def meetings(wanted: Iterable[Disk], mounted: Iterable[Disk]) -> int:
+    """How often a wanted disk meets one of those that one pod has and that it cannot be mounted beside."""
+    return sum(
+        theirs.identities.count(identity)
+        for mine in wanted
+        for theirs in mounted
+        if not (mine.shareable and theirs.shareable)
+        for identity in mine.identities
+    )

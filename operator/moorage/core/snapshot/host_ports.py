@@ -61,3 +61,22 @@ class HostPorts:
                 if row not in found and any(conflicts(port, ip) for ip in counter):
                     found.add(row)
         return found
+
+    def times_in_conflict(self, wanted: Iterable[HostPort]) -> dict[int, int]:
+        """How often a wanted port meets one that is taken, by row; rows where none does are left out."""
+        found: dict[int, int] = {}
+        for port in wanted:
+            for row, counter in self._taken.get((port.protocol, port.port), {}).items():
+                times = sum(number for ip, number in counter.items() if conflicts(port, ip))
+                if times:
+                    found[row] = found.get(row, 0) + times
+        return found
+
+
+def meetings(wanted: Iterable[HostPort], held: Iterable[HostPort]) -> int:
+    """How often a wanted port meets one of those that one pod holds."""
+    return sum(
+        (mine.protocol, mine.port) == (theirs.protocol, theirs.port) and conflicts(mine, theirs.ip)
+        for mine in wanted
+        for theirs in held
+    )

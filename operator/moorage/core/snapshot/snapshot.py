@@ -25,6 +25,7 @@ from moorage.core.snapshot.masks import MaskCache
 from moorage.core.snapshot.namespaces import Namespaces
 from moorage.core.snapshot.pod_counts import PodCounts
 from moorage.core.snapshot.pod_terms import PodTerms
+from moorage.core.snapshot.ranking import Ranking
 from moorage.core.snapshot.selected_pods import SelectedPods
 from moorage.core.snapshot.storage import Storage
 from moorage.core.snapshot.taints import TaintSets
@@ -59,6 +60,7 @@ class Snapshot:
         self.scoring_memory = AmountColumn(self.capacity)
         self.nodes: list[Node | None] = []
         self.pods: list[dict[str, Pod]] = []  # by row: uid -> pod, in order of arrival
+        self.ranking = Ranking(self.pods)
         self.node_count = 0
         self.static = Journal()
         self.usage = Journal()
@@ -325,6 +327,7 @@ class Snapshot:
             self.selected.add(row, pod)
         if self.usage_samples.kept:
             self.usage_samples.add(row, pod)
+        self.ranking.changed(row)
         self.usage.mark(row)
 
     def refresh_pod(self, row: int, pod: Pod) -> None:
@@ -333,6 +336,7 @@ class Snapshot:
         self.pods[row][pod.uid] = pod
         if self.selected.tracked:
             self.selected.refresh(row, before, pod)
+        self.ranking.changed(row)
         if (
             before.labels != pod.labels
             or before.deleting != pod.deleting
@@ -356,6 +360,7 @@ class Snapshot:
             self.selected.remove(row, counted)
         if self.usage_samples.kept:
             self.usage_samples.remove(row, counted)
+        self.ranking.changed(row)
         self.usage.mark(row)
 
     def arrange_pods(self, row: int, order: Iterable[str]) -> None:
