@@ -17,8 +17,15 @@ NOT_Y = LabelSelector((Requirement("app", Operator.NOT_IN, ("y",)),))
 
 
 def test_the_number_of_the_only_budget():
-    pods = [make_pod("a", labels=X), make_pod("b", labels=Y), make_pod("c", labels={"app": "z"}), make_pod("d")]
-    budgets = Budgets([budget(selector=LabelSelector((label_in("app", "y"),))), budget(), budget(selector=NOT_Y)])
+    pods = [
+        make_pod("a", labels=X),
+        make_pod("b", labels=Y),
+        make_pod("c", labels={"app": "z"}),
+        make_pod("d"),
+    ]
+    budgets = Budgets(
+        [budget(selector=LabelSelector((label_in("app", "y"),))), budget(), budget(selector=NOT_Y)]
+    )
     assert budgets.guarding(pods).tolist() == [SEVERAL, 0, 2, NO_BUDGET]
     assert Budgets(()).guarding(pods).tolist() == [NO_BUDGET] * 4
     assert budgets.allowed().tolist() == [1, 1, 1]

@@ -13,6 +13,7 @@ from moorage.core.plugins.node_ports import NodePorts
 from moorage.core.plugins.node_resources_fit import NodeResourcesFit
 from moorage.core.plugins.priority_sort import PrioritySort
 from moorage.core.plugins.scheduling_gates import SchedulingGates
+from moorage.core.profile import default_profile
 from moorage.core.snapshot.snapshot import Snapshot
 from tests.core.driving import explode
 from tests.kit.models import make_node, make_pod
@@ -242,6 +243,22 @@ def test_the_weights_of_scorers():
     assert [weight for _, weight in Runner((PrioritySort(), NodeResourcesFit()), {}, Snapshot()).scorers] == [
         1
     ]
+
+
+@pytest.mark.parametrize("plugins", [(), (Counting("counting"),)])
+def test_many_nodes_with_nominated_pods_are_judged_as_one_by_one(plugins):
+    """At once where the plugins can, else one after the other."""
+    runner = Runner((*default_profile().plugins, *plugins), {}, Snapshot())
+    for number in range(8):
+        runner.snapshot.set_node(make_node(f"n{number}", cpu=1000 * (number % 2), pods=1 + number % 3))
+    nominated = {row: [make_pod(f"promised{row}", cpu=row * 200)] for row in range(7)}
+    pod = make_pod("web", cpu=100)
+    pre = runner.pre_filter(pod)
+    among = np.arange(runner.snapshot.capacity) != 3
+    judged = {row: runner.judge_with(pre, row, pods) for row, pods in nominated.items() if among[row]}
+    expected = {row: rejection for row, rejection in judged.items() if rejection is not None}
+    assert 2 < len(expected) < 6
+    assert runner.judge_nominated(pre, nominated, among) == expected
 
 
 # -- who chooses last, and who changes with time -------------------------------------------------

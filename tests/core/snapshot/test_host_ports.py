@@ -1,9 +1,14 @@
 """Which host ports are taken on which rows."""
 
+from collections import Counter
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from moorage.core.model.pod import HostPort
-from moorage.core.snapshot.host_ports import WILDCARD, HostPorts, conflicts
+from moorage.core.snapshot.host_ports import WILDCARD, HostPorts, conflicts, meetings
+from tests.kit.strategies import host_ports
 
 HTTP = HostPort("10.0.0.1", "TCP", 80)
 
@@ -66,3 +71,17 @@ def test_a_row_that_is_cleared():
     assert ports.rows_in_conflict([HTTP]) == {2}
     ports.clear_row(2)
     assert ports._taken == {}
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 2), st.lists(host_ports, max_size=3)), max_size=5),
+    st.lists(host_ports, max_size=3),
+)
+def test_conflicts_are_counted_pod_by_pod(pods, wanted):
+    ports = HostPorts()
+    expected: Counter[int] = Counter()
+    for row, held in pods:
+        ports.add(row, held)
+        expected[row] += meetings(wanted, held)
+    assert ports.times_in_conflict(wanted) == +expected
+    assert ports.rows_in_conflict(wanted) == set(+expected)

@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from moorage.core.snapshot.ranking import Ranking, importance, start_of
+from moorage.core.snapshot.ranking import Ranking, amounts_of, importance, start_of
 from moorage.core.snapshot.snapshot import Snapshot
 from tests.kit.models import make_node, make_pod
 
 
 def names(snapshot):
     """Of the pods on row 0, in order."""
-    return [pod.name for pod in snapshot.ranking.at(0).pods]
+    return [pod.name for pod in snapshot.ranking.at([0])[0].pods]
 
 
 def a_node(*pods):
@@ -40,17 +40,17 @@ def test_priority_goes_before_age_before_uid():
 
 def test_figures_are_in_the_order_of_the_pods():
     snapshot = a_node(make_pod("low", cpu=5, started=2.0), make_pod("high", priority=3, memory=7))
-    ranked = snapshot.ranking.at(0)
+    (ranked,) = snapshot.ranking.at([0])
     assert names(snapshot) == ["high", "low"]
     assert ranked.priorities.tolist() == [3, 0]
     assert ranked.starts.tolist() == [np.inf, 2.0]
-    assert ranked.amounts("cpu").tolist() == [0, 5]
-    assert ranked.amounts("memory").tolist() == [7, 0]
+    assert amounts_of([ranked], "cpu")[0].tolist() == [0, 5]
+    assert amounts_of([ranked], "memory")[0].tolist() == [7, 0]
 
 
 def test_a_row_is_put_in_order_once_until_it_changes():
     snapshot = a_node(make_pod("web"))
-    assert snapshot.ranking.at(0) is snapshot.ranking.at(0)
+    assert snapshot.ranking.at([0])[0] is snapshot.ranking.at([0])[0]
 
 
 def test_it_follows_pods_that_come_change_and_go():
@@ -62,7 +62,7 @@ def test_it_follows_pods_that_come_change_and_go():
     older = replace(db, started=1.0)
     snapshot.refresh_pod(0, older)
     assert names(snapshot) == ["db", "web"]
-    assert snapshot.ranking.at(0).pods[0] is older
+    assert snapshot.ranking.at([0])[0].pods[0] is older
     snapshot.remove_pod(0, older)
     assert names(snapshot) == ["web"]
 
@@ -76,11 +76,16 @@ def test_rows_used_again_have_the_new_node_s_pods():
 
 
 def test_several_rows_at_once():
-    pods = [{"u": make_pod("u", cpu=1)}, {}, {p.uid: p for p in (make_pod("v", cpu=2), make_pod("w", priority=1))}]
+    pods = [
+        {"u": make_pod("u", cpu=1)},
+        {},
+        {p.uid: p for p in (make_pod("v", cpu=2), make_pod("w", priority=1))},
+    ]
     ranking = Ranking(pods)
-    first = ranking.at(0)
-    ranked = ranking.at_all([2, 0, 1])
+    (first,) = ranking.at([0])
+    amounts_of([first], "cpu")
+    ranked = ranking.at([2, 0, 1])
     assert [[pod.name for pod in each.pods] for each in ranked] == [["w", "v"], ["u"], []]
     assert ranked[1] is first
     assert [each.priorities.tolist() for each in ranked] == [[1, 0], [0], []]
-    assert [amounts.tolist() for amounts in ranking.amounts_of(ranked, "cpu")] == [[0, 2], [1], []]
+    assert [amounts.tolist() for amounts in amounts_of(ranked, "cpu")] == [[0, 2], [1], []]

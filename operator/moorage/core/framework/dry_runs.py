@@ -34,7 +34,8 @@ class DryRuns:
 
     def __init__(self, pod: Pod, attempt: FailedAttempt, rows: Ints, budgets: Budgets) -> None:
         snapshot = attempt.runner.snapshot
-        ranked = [(row, snapshot.ranking.at(row)) for row in rows.tolist()]
+        among = rows.tolist()
+        ranked = list(zip(among, snapshot.ranking.at(among), strict=True))
         ranked = [each for each in ranked if each[1].pods and each[1].pods[-1].spec.priority < pod.priority]
         self._without = rows.size - len(ranked)
         self._rows: Ints = np.array([row for row, _ in ranked], dtype=np.int64)  # (M,)

@@ -21,7 +21,7 @@ from moorage.core.framework.answers import PluginError, guarded, rejection_at, v
 from moorage.core.framework.interface import FilterPlugin, Reads, Verdict
 from moorage.core.model.decision import Rejection
 from moorage.core.model.pod import Pod
-from moorage.core.snapshot.ranking import RankedPods
+from moorage.core.snapshot.ranking import RankedPods, amounts_of
 from moorage.core.snapshot.snapshot import Snapshot
 from moorage.core.snapshot.view import Nodes
 
@@ -78,7 +78,7 @@ class LesserPods(PodsOnNodes):
 
     def amounts(self, resource: str) -> Ints:
         """What each pod asks of a resource in base units, shape (P,)."""
-        amounts: Ints = self._own(_joined([each.amounts(resource) for each in self._ranked], np.int64))
+        amounts: Ints = self._own(_joined(amounts_of(self._ranked, resource), np.int64))
         return amounts
 
     @property

@@ -6,7 +6,8 @@ A row is put in order when somebody asks for it, and again after one of its pods
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -28,24 +29,15 @@ def start_of(pod: Pod) -> float:
 
 
 class RankedPods:
-    """The P pods of one row, the most important first."""
+    """The P pods of one row, the most important first; ``amounts`` by resource are filled in by ``Ranking``."""
 
-    __slots__ = ("_amounts", "pods", "priorities", "starts")
+    __slots__ = ("amounts", "pods", "priorities", "starts")
 
-    def __init__(self, pods: Mapping[str, Pod]) -> None:
-        self.pods = sorted(pods.values(), key=importance)
-        number = len(self.pods)
-        self.priorities: Ints = np.fromiter([p.spec.priority for p in self.pods], np.int64, number)  # (P,)
-        self.starts: Floats = np.fromiter(map(start_of, self.pods), np.float64, number)  # (P,)
-        self._amounts: dict[str, Ints] = {}
-
-    def amounts(self, resource: str) -> Ints:
-        """What each of the pods asks of a resource in base units, shape (P,)."""
-        known = self._amounts.get(resource)
-        if known is None:
-            asked = [pod.requests.amounts.get(resource, 0) for pod in self.pods]
-            known = self._amounts[resource] = np.fromiter(asked, np.int64, len(asked))
-        return known
+    def __init__(self, pods: Sequence[Pod], priorities: Ints, starts: Floats) -> None:
+        self.pods = pods
+        self.priorities = priorities  # (P,)
+        self.starts = starts  # (P,), infinity where the pod has not started
+        self.amounts: dict[str, Ints] = {}  # (P,) each
 
 
 class Ranking:
@@ -61,9 +53,38 @@ class Ranking:
         """A pod came to that row, left it or has a new description."""
         self._ranked.pop(row, None)
 
-    def at(self, row: int) -> RankedPods:
-        """The pods of a row."""
-        known = self._ranked.get(row)
-        if known is None:
-            known = self._ranked[row] = RankedPods(self._pods[row])
-        return known
+    def at(self, rows: Sequence[int]) -> list[RankedPods]:
+        """The pods of each of these rows."""
+        known = self._ranked
+        unknown = [row for row in rows if row not in known]
+        if unknown:
+            self._rank(unknown)
+        return [known[row] for row in rows]
+
+    def _rank(self, rows: Sequence[int]) -> None:
+        ordered = [sorted(self._pods[row].values(), key=importance) for row in rows]
+        pods = list(chain.from_iterable(ordered))
+        # One array for all rows, of which each has its part: many small arrays take long to make.
+        priorities = np.fromiter([pod.spec.priority for pod in pods], np.int64, len(pods))
+        starts = np.fromiter([start_of(pod) for pod in pods], np.float64, len(pods))
+        for row, there, part in zip(rows, ordered, _parts(ordered), strict=True):
+            self._ranked[row] = RankedPods(there, priorities[part], starts[part])
+
+
+def amounts_of(ranked: Sequence[RankedPods], resource: str) -> list[Ints]:
+    """For each of them what the pods ask of a resource in base units, shape (P,)."""
+    unknown = [each for each in ranked if resource not in each.amounts]
+    if unknown:
+        asked = [pod.requests.amounts.get(resource, 0) for each in unknown for pod in each.pods]
+        amounts = np.fromiter(asked, np.int64, len(asked))
+        for each, part in zip(unknown, _parts([each.pods for each in unknown]), strict=True):
+            each.amounts[resource] = amounts[part]
+    return [each.amounts[resource] for each in ranked]
+
+
+def _parts(groups: Sequence[Sequence[Pod]]) -> Iterator[slice]:
+    """Where each group is among all of them, one behind the other."""
+    start = 0
+    for group in groups:
+        yield slice(start, start + len(group))
+        start += len(group)
