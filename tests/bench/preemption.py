@@ -15,8 +15,16 @@ from dataclasses import dataclass, replace
 from moorage.core.engine import Engine
 from moorage.core.model.affinity import PodAffinity, PodAffinityTerm
 from moorage.core.model.budget import DisruptionBudget
-from moorage.core.model.events import BudgetApplied, NodeApplied, PodBound, PodLeftPending, PodPending
-from moorage.core.model.instructions import Evict
+from moorage.core.model.events import (
+    BudgetApplied,
+    EvictionFinished,
+    NodeApplied,
+    PodBound,
+    PodGone,
+    PodLeftPending,
+    PodPending,
+)
+from moorage.core.model.instructions import Bind, Evict
 from moorage.core.model.pod import HostPort, Pod, PodSpec
 from moorage.core.model.resources import Requests
 from moorage.core.model.spread import HOSTNAME, ZONE, SpreadConstraint
@@ -112,6 +120,56 @@ def measure(
     first, *rest = times
     rest.sort()
     return Row(workload, nodes, nodes * per_node, first, rest[len(rest) // 2], rest[-1])
+
+
+@dataclass(frozen=True)
+class Backlog:
+    """So many pods that each have to evict: CPU seconds until all are bound, milliseconds of the longest step."""
+
+    nodes: int
+    pods: int
+    seconds: float
+    worst: float
+
+
+def measure_backlog(nodes: int, pods: int) -> Backlog:
+    """Full nodes, and a backlog whose victims go once the queue has come to rest."""
+    engine = Engine()
+    for index in range(nodes):
+        engine.handle(NodeApplied(node(index)), 0.0)
+    there = {pod.uid: pod for pod in victims(nodes, 4)}
+    for pod in there.values():
+        engine.handle(PodBound(pod), 0.0)
+    spec = _preemptor()
+    waiting = {}
+    for index in range(pods):
+        name = f"urgent-{index}"
+        waiting[name] = pod = Pod("default", name, name, spec, spec.requests, created=float(index))
+        engine.handle(PodPending(pod), 0.0)
+    began, worst, now = time.process_time(), 0.0, 1.0
+    evictions: list[Evict] = []
+    while waiting:
+        started = time.process_time()
+        instructions = engine.step(now)
+        worst = max(worst, time.process_time() - started)
+        for instruction in instructions:
+            if isinstance(instruction, Evict):
+                evictions.append(instruction)
+            elif isinstance(instruction, Bind):
+                for placement in instruction.placements:
+                    pod = waiting.pop(placement.ref.uid)
+                    engine.handle(PodBound(replace(pod, node_name=placement.node_name)), now)
+        if not instructions:
+            if not evictions:
+                raise RuntimeError(f"{len(waiting)} pods wait, and nobody is evicted")
+            for eviction in evictions:
+                engine.handle(EvictionFinished(eviction.preemptor), now)
+                for ref in eviction.victims:
+                    if there.pop(ref.uid, None) is not None:
+                        engine.handle(PodGone(ref), now)
+            evictions.clear()
+            now += 1.0
+    return Backlog(nodes, pods, time.process_time() - began, worst * 1e3)
 
 
 def victims(nodes: int, per_node: int) -> Iterator[Pod]:

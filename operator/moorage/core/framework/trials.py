@@ -190,8 +190,12 @@ class Refusal:
 
     def rejections(self) -> Iterator[tuple[int, Rejection]]:
         """The words about each of them, by its index."""
-        for index, place in zip(self.at.tolist(), self.within.tolist(), strict=True):
-            rejection = rejection_at(self.plugin, self.verdict, place)
+        known: dict[tuple[bool, ...], Rejection | None] = {}  # most nodes are refused in the same words
+        columns = map(tuple, self.verdict.failed[:, self.within].T.tolist())
+        for index, place, column in zip(self.at.tolist(), self.within.tolist(), columns, strict=True):
+            if column not in known:
+                known[column] = rejection_at(self.plugin, self.verdict, place)
+            rejection = known[column]
             if rejection is not None:
                 yield index, rejection
 
