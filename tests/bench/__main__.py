@@ -1,21 +1,25 @@
-"""`python -m tests.bench`: decision costs of the core, and the whole path on a real control plane."""
+"""`python -m tests.bench`: decision costs of the core, what it keeps in memory, and the whole path on a real control plane."""
 
 from __future__ import annotations
 
 import argparse
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
-from tests.bench import core, path
+from tests.bench import core, path, preemption
 
 
 def main() -> None:
     """Run what the arguments ask for and print tables."""
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
-    parser.add_argument("what", nargs="?", choices=("core", "path", "all"), default="all")
+    parser.add_argument(
+        "what", nargs="?", choices=("core", "preemption", "memory", "path", "all"), default="all"
+    )
     parser.add_argument("--nodes", type=int, default=1000, help="nodes of the whole path (default 1000)")
     parser.add_argument("--pods", type=int, default=2000, help="pods of the whole path (default 2000)")
     parser.add_argument(
@@ -25,6 +29,10 @@ def main() -> None:
     console = Console()
     if arguments.what in ("core", "all"):
         console.print(_core_table(console))
+    if arguments.what in ("preemption", "all"):
+        console.print(_preemption_table(console))
+    if arguments.what in ("memory", "all"):
+        subprocess.run([sys.executable, "-m", "tests.bench.memory"], check=True)  # in a process of its own
     if arguments.what in ("path", "all"):
         console.print(_path_table(console, arguments))
 
@@ -38,6 +46,27 @@ def _core_table(console: Console) -> Table:
             with console.status(f"core: {nodes} nodes"):
                 row = core.measure(nodes, 1000, alike=alike)
             table.add_row(f"{row.nodes:,}", row.workload, f"{row.median:.0f}", f"{row.p99:.0f}")
+    return table
+
+
+def _preemption_table(console: Console) -> Table:
+    table = Table(
+        title="Whom to evict, every node a candidate (budget at 10,000 pods: 20 ms for resources only)"
+    )
+    for name in ("preemptor", "nodes", "bound pods", "first ms", "median ms", "worst ms"):
+        table.add_column(name, justify="left" if name == "preemptor" else "right")
+    for per_node in (2, 30):
+        for workload in preemption.WORKLOADS:
+            with console.status(f"preemption: {workload[0]}"):
+                row = preemption.measure(*workload, nodes=5000, per_node=per_node)
+            figures = (f"{figure:.1f}" for figure in (row.first, row.median, row.worst))
+            table.add_row(row.workload, f"{row.nodes:,}", f"{row.placed:,}", *figures)
+    with console.status("preemption: backlog"):
+        backlog = preemption.measure_backlog(1000, 500)
+    table.caption = (
+        f"{backlog.pods} pods that each evict on {backlog.nodes:,} full nodes: "
+        f"{backlog.seconds:.1f} s of CPU until all are bound, the longest step {backlog.worst:.0f} ms"
+    )
     return table
 
 

@@ -21,6 +21,7 @@ from moorage.core.plugins.pod_topology_spread import PodTopologySpread
 from moorage.core.snapshot.pod_counts import PodCounts
 from moorage.core.snapshot.pod_groups import NamespacePods
 from moorage.core.snapshot.pod_terms import PodTerms, TermKind
+from moorage.core.snapshot.regrouping import Regrouping
 from moorage.core.snapshot.snapshot import Snapshot
 from moorage.core.snapshot.topology import NodeRules, Topology
 from moorage.core.snapshot.view import Nodes
@@ -63,6 +64,7 @@ def _tiny_bounds(monkeypatch):
     monkeypatch.setattr(PodCounts, "SWEEP_EVERY", 5)
     monkeypatch.setattr(NamespacePods, "IDLE", 2)
     monkeypatch.setattr(NamespacePods, "FEW", 1)
+    monkeypatch.setattr(Regrouping, "EFFORT", 20)
     monkeypatch.setattr(PodTerms, "IDLE", 2)
     monkeypatch.setattr(PodTerms, "LIMIT", 100)
     monkeypatch.setattr(PodTerms, "KEEP", 1)

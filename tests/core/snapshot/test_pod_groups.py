@@ -102,7 +102,7 @@ def test_more_keys_regroup_and_leave_the_tallies_alone(pods):
     tally = joined(pods)
     pods.tell_apart({"tier"})
     for row, one in counted:
-        pods.count_anew(row, one)
+        pods.place(row, one)
     assert len(pods.groups) == 2
     assert tally.counts[:2].tolist() == [2, 1]
     assert set(tally.groups) == set(pods.groups)

@@ -1,14 +1,14 @@
 """Counts of bound pods: the answer to a PodQuery, kept up to date for as long as somebody asks.
 
 Nothing is counted in a namespace that no query in use is about.  A query that asks for a new label key costs one walk
-over the pods of its namespaces; after that a pod that comes or goes costs a look-up and one addition for every
-query that means it.
+over the pods, and some more work with each of the next questions (``Regrouping``); after that a pod that comes or goes
+costs a look-up and one addition for every query that means it.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from moorage.core.model.pod import Pod
 from moorage.core.model.pod_query import PodQuery
 from moorage.core.snapshot.domain_counts import DomainCounts
 from moorage.core.snapshot.pod_groups import NamespacePods
+from moorage.core.snapshot.regrouping import Regrouping, rows_meant
 from moorage.core.snapshot.tallies import Tally, TallyBook
 from moorage.core.snapshot.topology import Domains, Scope
 
@@ -42,6 +43,7 @@ class PodCounts:
         self._common = TallyBook()
         self._common_keys: set[str] = set()
         self._everywhere = False
+        self._regroupings: list[Regrouping] = []  # under way, the oldest first
         self._asked = 0
         self._created = 0
 
@@ -74,6 +76,8 @@ class PodCounts:
     def tally(self, query: PodQuery) -> Tally:
         """The pods that a query means, live."""
         self._asked += 1
+        if self._regroupings and self._regroupings[0].advance(self._snapshot.pods):
+            del self._regroupings[0]
         if not self._asked % self.SWEEP_EVERY:
             self._sweep()
         known = self._tallies.get(query)
@@ -88,13 +92,14 @@ class PodCounts:
         tally = Tally(query, self._snapshot.capacity)
         if query.namespaces is None:
             self._common.add(tally)
-            for space in self._spaces.values():
-                space.join(tally)
+            spaces = list(self._spaces.values())
         else:
-            for namespace in query.namespaces:
-                space = self._spaces[namespace]
+            spaces = [self._spaces[namespace] for namespace in query.namespaces]
+            for space in spaces:
                 space.book.add(tally)
-                space.join(tally)
+        for space in spaces:
+            space.join(tally)
+        self._count_pods(tally, spaces)
         tally.used = self._asked
         self._tallies[query] = tally
         return tally
@@ -124,16 +129,19 @@ class PodCounts:
         if changed:
             self._regroup(changed, keys)
 
-    def _regroup(self, changed: Iterable[NamespacePods], keys: set[str]) -> None:
-        spaces: dict[str, NamespacePods] = {}
+    def _regroup(self, changed: Sequence[NamespacePods], keys: set[str]) -> None:
         for space in changed:
             space.tell_apart(keys | self._common_keys)
-            spaces[space.name] = space
-        for row, pods in enumerate(self._snapshot.pods):
-            for pod in pods.values():
-                known = spaces.get(pod.namespace)
-                if known is not None:
-                    known.count_anew(row, pod)
+        regrouping = Regrouping(changed)
+        if not regrouping.advance(self._snapshot.pods):
+            self._regroupings.append(regrouping)
+
+    def _count_pods(self, tally: Tally, spaces: Iterable[NamespacePods]) -> None:
+        """Count the pods of namespaces whose groups are not complete, one by one."""
+        names = frozenset(space.name for space in spaces if space.regrouping is not None)
+        if names:
+            rows = rows_meant(self._snapshot.pods, names, tally.query)
+            tally.count_rows(rows)
 
     def _open(self, namespace: str) -> NamespacePods:
         space = self._spaces.get(namespace)
@@ -172,5 +180,8 @@ class PodCounts:
                 self._spaces[namespace].book.discard(tally)
         if not self._everywhere:
             for namespace in spaces:
-                if not self._spaces[namespace].book:
+                space = self._spaces[namespace]
+                if not space.book:
                     del self._spaces[namespace]
+                    if space.regrouping is not None:
+                        space.regrouping.leave(space)

@@ -7,10 +7,14 @@ just the keys that somebody asks for, a few groups remain, and a selector is com
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING
 
 from moorage.core.model.pod import Pod
 from moorage.core.model.selector import LabelSelector, Operator
 from moorage.core.snapshot.tallies import Tally, TallyBook
+
+if TYPE_CHECKING:
+    from moorage.core.snapshot.regrouping import Regrouping
 
 #: The values of the keys in question, None where the pod has no such label; of many keys, the labels that are there.
 _Seen = tuple[str | None, ...] | frozenset[tuple[str, str]]
@@ -32,7 +36,7 @@ class PodGroup:
 class NamespacePods:
     """The groups of one namespace; ``keys`` are the label keys that tell pods apart here."""
 
-    __slots__ = ("_by_label", "_common", "_few", "_groups", "_idle", "book", "keys", "name")
+    __slots__ = ("_by_label", "_common", "_few", "_groups", "_idle", "book", "keys", "name", "regrouping")
 
     #: Groups without pods that are kept, since in a dry run the pods come back at once.
     IDLE = 256
@@ -43,6 +47,8 @@ class NamespacePods:
         self.name = name
         self.keys: frozenset[str] = frozenset()
         self.book = TallyBook()  # tallies that name this namespace
+        #: Set while the pods are grouped anew: the groups are complete only for some rows, unlike the tallies.
+        self.regrouping: Regrouping | None = None
         self._few: tuple[str, ...] | None = ()
         self._common = common  # tallies of all namespaces
         self._groups: dict[tuple[bool, _Seen], PodGroup] = {}
@@ -64,13 +70,32 @@ class NamespacePods:
         for kept in (self._groups, self._by_label, self._idle):
             kept.clear()
 
-    def count_anew(self, row: int, pod: Pod) -> None:
-        """After ``tell_apart``: a pod that was counted on that row before."""
-        rows = self._group_of(pod).rows
+    def place(self, row: int, pod: Pod) -> None:
+        """After ``tell_apart``: a pod on that row, which all tallies that mean it have counted already."""
+        group = self._group_of(pod)
+        rows = group.rows
+        if not rows:
+            self._idle.pop(group, None)
         rows[row] = rows.get(row, 0) + 1
+
+    def _displace(self, row: int, pod: Pod) -> None:
+        group = self._group_of(pod)
+        rows = group.rows
+        left = rows[row] - 1
+        if left:
+            rows[row] = left
+        else:
+            del rows[row]
+            if not rows:
+                self._rest(group)
 
     def count(self, row: int, pod: Pod) -> None:
         """A pod is on that row now."""
+        if self.regrouping is not None:
+            if row < self.regrouping.row:
+                self.place(row, pod)
+            self._tell(row, pod, 1)
+            return
         group = self._group_of(pod)
         rows = group.rows
         if not rows:
@@ -81,27 +106,36 @@ class NamespacePods:
 
     def discount(self, row: int, pod: Pod) -> None:
         """The pod is gone from that row."""
-        group = self._group_of(pod)
-        rows = group.rows
-        left = rows[row] - 1
-        if left:
-            rows[row] = left
-        else:
-            del rows[row]
-            if not rows:
-                self._rest(group)
-        for tally in group.tallies:
+        if self.regrouping is not None:
+            if row < self.regrouping.row:
+                self._displace(row, pod)
+            self._tell(row, pod, -1)
+            return
+        tallies = self._group_of(pod).tallies
+        self._displace(row, pod)
+        for tally in tallies:
             tally.add(row, -1)
 
+    def _tell(self, row: int, pod: Pod, change: int) -> None:
+        """The tallies of a pod, found without a group."""
+        for book in (self.book, self._common):
+            if book:
+                for tally in book.meaning(self.name, pod.labels, terminating=pod.deleting):
+                    tally.add(row, change)
+
     def join(self, tally: Tally) -> None:
-        """Let a new tally count the pods that are here, and those to come."""
+        """Let a new tally count the pods that are here, and those to come.
+
+        While the pods are grouped anew, those that are here must be counted by other means.
+        """
         for group in self._candidates(tally.query.selector):
             if (tally.query.terminating or not group.terminating) and tally.query.selector.matches(
                 group.labels
             ):
                 group.tallies.append(tally)
                 tally.groups[group] = None
-                tally.add_rows(group.rows)
+                if self.regrouping is None:
+                    tally.add_rows(group.rows)
 
     def _group_of(self, pod: Pod) -> PodGroup:
         labels = pod.labels

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -84,6 +84,13 @@ class Tally(CountColumn):
         else:
             for row, count in rows.items():
                 counts[row] += count
+
+    def count_rows(self, rows: Sequence[int]) -> None:
+        """Take in a pod on each of these rows; only before anybody has looked."""
+        if rows:
+            self.counts += np.bincount(np.array(rows, dtype=np.intp), minlength=self.counts.size).astype(
+                np.int32
+            )
 
 
 class TallyBook:
