@@ -1,4 +1,4 @@
-"""`python -m tests.bench`: decision costs of the core, what it keeps in memory, and the whole path on a real control plane."""
+"""`python -m tests.bench`: decision costs of the core, its memory, and the whole path on a real control plane."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Grouping all pods of a namespace anew, some rows at a time, and counting pods without groups in the meantime.
 
 A selector that asks for a label key for the first time calls for other groups.  With 100,000 pods that takes longer
-than a turn may, so it is spread over the next questions.  The rows before ``row`` are done; pods that come and go there show
-in the new groups at once, those on the other rows when their turn comes.
+than a turn may, so it is spread over the next questions.  The rows before ``row`` are done; pods that come and go
+there show in the new groups at once, those on the other rows when their turn comes.
 """
 
 from __future__ import annotations
