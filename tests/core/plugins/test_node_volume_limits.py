@@ -5,6 +5,7 @@ import pytest
 
 from moorage.core.cache.cache import Cache
 from moorage.core.framework.interface import Skip
+from moorage.core.framework.trials import NOBODY, PodsOnNodes, Trial
 from moorage.core.model.cluster_event import Action, ClusterEvent, Resource
 from moorage.core.model.csi_migration import GCE_PD
 from moorage.core.model.events import StorageApplied
@@ -162,3 +163,23 @@ def test_a_claim_that_is_made(claim, helps):
         wakes(with_claims("p", ephemeral=["c"]), Resource.PERSISTENT_VOLUME_CLAIM, Action.ADD, None, claim)
         is helps
     )
+
+
+def test_on_trial_it_is_sure_only_where_there_is_room_besides_all_that_are_there():
+    cache = Cache(Snapshot())
+    for name in "abc":
+        cache.apply_node(make_node(name))
+    for csi_node in (CSINode("a", {GKE: 1}), CSINode("b", {GKE: 2})):
+        cache.apply_storage(csi_node)
+    for name in "ab":
+        cache.add(with_claims(f"user-{name}", in_tree=[DISK], node=name))
+    state = PLUGIN.pre_filter(with_claims("p", in_tree=[OTHER]), cache.snapshot)
+    assert not isinstance(state, Skip)
+    for coming, expected in (
+        (NOBODY, [True, False, False]),
+        (PodsOnNodes([with_claims("x", in_tree=[DISK])], np.array([2])), [True, False, True]),
+    ):
+        trial = Trial(cache.snapshot, np.arange(3), NOBODY, coming)
+        unsure = PLUGIN.trial(state, trial).unsure
+        assert unsure is not None
+        assert unsure.tolist() == expected

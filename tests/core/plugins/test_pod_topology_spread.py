@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moorage.core.framework.interface import Skip
+from moorage.core.framework.trials import NOBODY, Bench, PodsOnNodes, Trial
 from moorage.core.model.node import Node
 from moorage.core.model.selector import LabelSelector, Operator, Requirement
 from moorage.core.model.spread import HOSTNAME, SYSTEM_DEFAULTS, ZONE, SpreadConstraint, SpreadDefaults
@@ -345,3 +346,23 @@ def test_no_zone_and_a_zone_without_a_name_are_one_zone_to_the_system_s_defaults
     raw, _ = scores(PodTopologySpread(), web("new"), world.snapshot())
     # Hosts: n * ln(5) + 2, zones: n * ln(4) + 4, where b's zone has the two pods of c.
     assert {"a": 6, "b": 9, "c": 5} == raw
+
+
+def test_on_trial_a_node_s_domain_may_stop_being_the_emptiest():
+    """Pods that come count in their domain, unless the node itself does not count."""
+    nodes = (
+        Node("n0", labels={ZONE: "a", "rack": "1"}),
+        Node("n1", labels={ZONE: "b", "rack": "1"}),
+        Node("n2", labels={ZONE: "a"}),
+    )
+    there = make_pod("there", labels={"app": "web"}, node="n1")
+    snapshot = World(nodes, (there,)).snapshot()
+    spread = SpreadConstraint(ZONE, 1, selector=WEB)
+    pod = make_pod("p", labels={"app": "web"}, spread=(spread,), node_selector={"rack": "1"})
+    plugin = PodTopologySpread()
+    coming = PodsOnNodes([make_pod(f"c{n}", labels={"app": "web"}) for n in range(3)], np.arange(3))
+    active: object = [(plugin, plugin.pre_filter(pod, snapshot))]
+    bench = Bench(active, Trial(snapshot, np.arange(3), NOBODY, coming))  # type: ignore[arg-type]
+    assert bench.coming.tolist() == [[1, 1, 0]]
+    # With one more there, zone a has as many as zone b; with one more in zone b the skew is 2 and 3 with the pod.
+    assert bench.fit(np.zeros((1, 3), dtype=np.int64), np.arange(3)).tolist() == [True, False, True]

@@ -92,6 +92,11 @@ def test_another_key_begins_anew(snapshot):
     assert counts._regroupings == []
     assert web.counts[:6].tolist() == [1] * 6
     assert back.counts[:6].tolist() == [0, 1] * 3
+    groups = counts._spaces["default"].groups
+    assert {group.labels["tier"]: group.rows for group in groups} == {
+        "f": {0: 1, 2: 1, 4: 1},
+        "b": {1: 1, 3: 1, 5: 1},
+    }
     snapshot.add_pod(0, pod(7))
     assert (web.counts[0], back.counts[0]) == (2, 1)
 
