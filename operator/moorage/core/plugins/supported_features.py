@@ -17,6 +17,7 @@ from typing import ClassVar
 import numpy as np
 
 from moorage.core.framework.interface import Reads, Reason, Rejected, Skip, Verdict
+from moorage.core.framework.trials import Balance, Trial
 from moorage.core.model.cluster_event import Action, ClusterEvent, Resource, WakesOn
 from moorage.core.model.decision import Code
 from moorage.core.model.pod import Pod
@@ -52,6 +53,10 @@ class SupportedFeatures:
         """Nodes that do not advertise such a resource could offer it as devices only."""
         failed = [nodes.allocatable(resource) <= 0 for resource, _ in state]
         return Verdict(tuple(_reason(*device) for device in state), np.stack(failed))
+
+    def trial(self, state: Devices, trial: Trial) -> Balance:
+        """Pods on the node do not matter."""
+        return Balance.fixed(self, state, trial)
 
     def wakes_on(self) -> Sequence[WakesOn]:
         """The pod itself changes; a class no longer stands for what it asks; a node advertises that itself."""
