@@ -16,12 +16,14 @@ from moorage.core.framework.diagnosis import Diagnosis
 from moorage.core.framework.dry_run import dry_run
 from moorage.core.framework.dry_runs import DryRuns
 from moorage.core.framework.post_filter import Candidate, FailedAttempt, harm
+from moorage.core.framework.preemption_guards import NO_GUARDS, Guards
 from moorage.core.framework.runner import Runner
 from moorage.core.model.affinity import PodAffinity, PodAffinityTerm
 from moorage.core.model.budget import DisruptionBudget
 from moorage.core.model.decision import Code
 from moorage.core.model.node import Node
 from moorage.core.model.pod import HostPort, Pod, PodSpec
+from moorage.core.model.policy import PreemptionRules
 from moorage.core.model.resources import CPU, MAX_AMOUNT, PODS
 from moorage.core.model.selector import LabelSelector, Operator, Requirement
 from moorage.core.model.spread import HOSTNAME, ZONE, SpreadConstraint
@@ -90,24 +92,37 @@ def questions(draw: st.DrawFn, *, amounts: tuple[int, ...] = (0, 1, 2, 2, 3)) ->
 seen: Counter[str] = Counter()
 
 
-def compare(snapshot: Snapshot, pod: Pod, nominated: Any, guards: Any) -> DryRuns | None:
+#: What policies may forbid, each rule now and then.
+forbidding = st.builds(
+    PreemptionRules,
+    min_victim_runtime=st.sampled_from((None, None, 0.5, 1.5)),
+    min_priority_gap=st.sampled_from((None, None, 0, 2, 5)),
+    max_victims=st.sampled_from((None, None, 0, 1, 2)),
+    strict_budgets=st.booleans(),
+)
+
+
+def compare(
+    snapshot: Snapshot, pod: Pod, nominated: Any, budgets: Any, guards: Guards = NO_GUARDS
+) -> DryRuns | None:
     """Both ways on all nodes; the many at once, None if the pod is turned away as a whole."""
     runner = Runner(default_profile().plugins, {}, snapshot)
     pre = runner.pre_filter(pod)
     if pre.rejection is not None and pre.rejection.code is Code.UNRESOLVABLE:
         return None
-    attempt = FailedAttempt(runner, pre, Diagnosis(snapshot), nominated, guards)
+    snapshot.now = 3.0
+    attempt = FailedAttempt(runner, pre, Diagnosis(snapshot), nominated, budgets)
     rows = snapshot.alive.nonzero()[0]
-    known = Budgets(guards)
+    known = Budgets(budgets)
     expected: dict[str, Candidate] = {}
     against: Counter[str] = Counter()
     for row in rows.tolist():
-        outcome = dry_run(pod, attempt, row, known)
+        outcome = dry_run(pod, attempt, row, known, guards)
         if isinstance(outcome, Candidate):
             expected[outcome.node_name] = outcome
         else:
             against.update(outcome)
-    runs = DryRuns(pod, attempt, rows, known)
+    runs = DryRuns(pod, attempt, rows, known, guards)
     found = runs.found()
     told = {} if found is None else {candidate.node_name: candidate for candidate in found}
     if found is not None:
@@ -116,7 +131,7 @@ def compare(snapshot: Snapshot, pod: Pod, nominated: Any, guards: Any) -> DryRun
         assert list(found.best()) == [i for i, each in enumerate(found) if harm(each) == best]
     counts = runs.against
     for row in runs.left_over.tolist():
-        outcome = dry_run(pod, attempt, row, known)
+        outcome = dry_run(pod, attempt, row, known, guards)
         if isinstance(outcome, Candidate):
             told[outcome.node_name] = outcome
         else:
@@ -138,6 +153,13 @@ def compare(snapshot: Snapshot, pod: Pod, nominated: Any, guards: Any) -> DryRun
 def test_many_at_once_are_as_one_by_one(question):
     runs = compare(*question)
     assert runs is None or not runs.left_over.size
+
+
+@thoroughly(4)
+@given(question=questions(), rules=forbidding)
+def test_guards_forbid_the_same_at_once_as_one_by_one(question, rules):
+    snapshot, pod, nominated, budgets = question
+    compare(snapshot, pod, nominated, budgets, Guards(rules))
 
 
 class Dice:

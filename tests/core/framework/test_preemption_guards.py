@@ -2,12 +2,19 @@
 
 import pytest
 
+from moorage.core.framework.budgets import Budgets
 from moorage.core.framework.preemption_guards import NO_GUARDS, PROTECTED, TOO_MANY, Guards
+from moorage.core.model.budget import DisruptionBudget
 from moorage.core.model.policy import PreemptionRules
+from moorage.core.model.selector import LabelSelector
 from moorage.core.snapshot.snapshot import Snapshot
-from tests.kit.models import make_node, make_pod
+from tests.kit.models import label_in, make_node, make_pod
 
 POD = make_pod("web", priority=10)
+
+
+EVERY_OTHER = LabelSelector((label_in("app", "x"),))
+USED_UP = Budgets((DisruptionBudget("default", "keep", EVERY_OTHER, 0),))
 
 
 def guards(**rules):
@@ -15,12 +22,12 @@ def guards(**rules):
 
 
 def other(priority=0, started=0.0, name="other"):
-    return make_pod(name, priority=priority, started=started)
+    return make_pod(name, priority=priority, started=started, labels={"app": "x"})
 
 
 def test_without_rules_every_victim_is_allowed():
     assert NO_GUARDS.allow(POD, other(9, started=None), 0.0)
-    assert NO_GUARDS.against([other()] * 99, lambda victims: True) == ()
+    assert NO_GUARDS.against([other()] * 99, USED_UP) == ()
     assert NO_GUARDS.changes_at(POD, Snapshot()) is None
 
 
@@ -41,12 +48,12 @@ def test_a_pod_may_go_once_it_has_run_so_long(runtime, started, allowed):
 
 @pytest.mark.parametrize(("most", "reasons"), [(1, (TOO_MANY,)), (2, ()), (0, (TOO_MANY,)), (None, ())])
 def test_no_more_victims_than_allowed(most, reasons):
-    assert guards(max_victims=most).against([other(), other()], lambda victims: True) == reasons
+    assert guards(max_victims=most).against([other(), other()], USED_UP) == reasons
 
 
-@pytest.mark.parametrize(("breaks", "reasons"), [(True, (PROTECTED,)), (False, ())])
-def test_strictly_no_victim_that_a_budget_protects(breaks, reasons):
-    assert guards(strict_budgets=True).against([other()], lambda victims: breaks) == reasons
+@pytest.mark.parametrize(("budgets", "reasons"), [(USED_UP, (PROTECTED,)), (Budgets(()), ())])
+def test_strictly_no_victim_that_a_budget_protects(budgets, reasons):
+    assert guards(strict_budgets=True).against([other()], budgets) == reasons
 
 
 def test_time_alone_makes_pods_old_enough():

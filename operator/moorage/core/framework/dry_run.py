@@ -28,8 +28,7 @@ def dry_run(
 ) -> Candidate | tuple[str, ...]:
     """The smallest harm by which the pod fits on that node, or the reasons why none does; raises PluginError."""
     snapshot = attempt.runner.snapshot
-    potential = [other for other in snapshot.pods[row].values() if other.priority < pod.priority]
-    potential = [other for other in potential if guards.allow(pod, other, snapshot.now)]
+    potential = [other for other in snapshot.pods[row].values() if guards.allow(pod, other, snapshot.now)]
     if not potential:
         return (NO_VICTIMS,)
     potential.sort(key=importance)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
+from itertools import compress
 from typing import overload
 
 import numpy as np
@@ -17,6 +18,7 @@ import numpy.typing as npt
 from moorage.core.framework.budgets import NO_BUDGET, SEVERAL, Budgets
 from moorage.core.framework.dry_run import NO_VICTIMS, nobody_goes
 from moorage.core.framework.post_filter import PRIORITY_OFFSET, Candidate, FailedAttempt
+from moorage.core.framework.preemption_guards import NO_GUARDS, Guards
 from moorage.core.framework.trials import Bench, LesserPods, Refusal, Trial, pods_on
 from moorage.core.model.pod import Pod
 from moorage.core.snapshot.snapshot import Snapshot
@@ -32,19 +34,29 @@ class DryRuns:
     Raises PluginError.
     """
 
-    def __init__(self, pod: Pod, attempt: FailedAttempt, rows: Ints, budgets: Budgets) -> None:
+    def __init__(
+        self, pod: Pod, attempt: FailedAttempt, rows: Ints, budgets: Budgets, guards: Guards = NO_GUARDS
+    ) -> None:
         snapshot = attempt.runner.snapshot
         among = rows.tolist()
+        below = guards.below(pod)
         ranked = list(zip(among, snapshot.ranking.at(among), strict=True))
-        ranked = [each for each in ranked if each[1].pods and each[1].pods[-1].spec.priority < pod.priority]
+        ranked = [each for each in ranked if each[1].pods and each[1].pods[-1].spec.priority < below]
+        latest = guards.latest_start(snapshot.now)
+        self._lesser = LesserPods([pods for _, pods in ranked], below, latest)  # P of them
+        some = np.bincount(self._lesser.at, minlength=len(ranked)) > 0
+        if not some.all():
+            ranked = [each for each, has_some in zip(ranked, some.tolist(), strict=True) if has_some]
+            self._lesser = LesserPods([pods for _, pods in ranked], below, latest)
         self._without = rows.size - len(ranked)
         self._rows: Ints = np.array([row for row, _ in ranked], dtype=np.int64)  # (M,)
-        self._lesser = LesserPods([pods for _, pods in ranked], pod.priority)  # P of them
         self._counts: Ints = np.bincount(self._lesser.at, minlength=len(ranked))  # (M,)
         self._starts: Ints = np.cumsum(self._counts) - self._counts  # (M,)
         self._snapshot = snapshot
         self._budgets = budgets
+        self._guards = guards
         self._refusals: list[Refusal] = []
+        self._forbidden: Counter[str] = Counter()
         self._victims: Bools = np.zeros(len(self._lesser), dtype=np.bool_)  # (P,)
         self._broken: Bools | None = None  # (P,)
         self._open: Ints = np.zeros(0, dtype=np.int64)
@@ -71,6 +83,8 @@ class DryRuns:
         self._open = open_
         if open_.size:
             self._spare(bench, relief)
+            if self._guards.limiting:
+                self._forbid()
 
     def _spare(self, bench: Bench, relief: Ints) -> None:
         order = self._order()
@@ -85,6 +99,19 @@ class DryRuns:
             fits = bench.fit(-less, at)
             relief[:, at[fits]] = less[:, fits]
             self._victims[pods[~fits]] = True
+
+    def _forbid(self) -> None:
+        """Drop the nodes whose victims the guards do not allow."""
+        allowed = np.ones(self._rows.size, dtype=np.bool_)
+        for index in np.unique(self._lesser.at[self._victims]).tolist():
+            start, stop = int(self._starts[index]), int(self._starts[index] + self._counts[index])
+            victims = list(compress(self._lesser.pods[start:stop], self._victims[start:stop]))
+            reasons = self._guards.against(victims, self._budgets)
+            if reasons:
+                self._forbidden.update(reasons)
+                allowed[index] = False
+        self._victims &= allowed[self._lesser.at]
+        self._open = self._open[allowed[self._open]]
 
     def _order(self) -> Ints | None:
         """The pods in the order in which they are spared: those first whose eviction breaks a budget."""
@@ -120,6 +147,7 @@ class DryRuns:
         for refusal in self._refusals:
             for text, number in refusal.words():
                 counts[text] += number
+        counts.update(self._forbidden)
         spared = np.ones(self._rows.size, dtype=np.bool_)
         spared[self._lesser.at[self._victims]] = False
         for row in self._rows[self._open[spared[self._open]]].tolist():

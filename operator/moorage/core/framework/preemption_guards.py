@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from moorage.core.framework.budgets import Budgets
 from moorage.core.model.pod import Pod
 from moorage.core.model.policy import PreemptionRules
+from moorage.core.snapshot.ranking import start_of
 from moorage.core.snapshot.snapshot import Snapshot
 
 NEVER = "not eligible due to a policy that allows no preemption."
@@ -22,30 +24,18 @@ class Guards:
     rules: PreemptionRules = field(default_factory=PreemptionRules)
 
     def allow(self, pod: Pod, other: Pod, now: float) -> bool:
-        """Whether a pod of lower priority may be a victim: so much less important, and running for so long."""
-        return self._far_below(pod, other) and self._ripe(other, now)
+        """Whether another pod may be a victim: so much less important, and running for so long."""
+        return other.priority < self.below(pod) and start_of(other) <= self.latest_start(now)
 
-    def _far_below(self, pod: Pod, other: Pod) -> bool:
+    def below(self, pod: Pod) -> int:
+        """A victim's priority must be lower than this."""
         gap = self.rules.min_priority_gap
-        return gap is None or pod.priority - other.priority >= gap
-
-    def _ripe(self, other: Pod, now: float) -> bool:
-        """A pod that has not started yet has not run at all."""
-        least = self.rules.min_victim_runtime
-        return not least or (other.started is not None and now - other.started >= least)
-
-    @property
-    def choosy(self) -> bool:
-        """Whether ``allow`` may say no."""
-        return self.rules.min_priority_gap is not None or bool(self.rules.min_victim_runtime)
+        return pod.priority if gap is None else pod.priority - max(gap, 1) + 1
 
     def latest_start(self, now: float) -> float:
-        """A victim must have started by then: finite, so that a pod that has not started yet is none."""
-        return now - (self.rules.min_victim_runtime or 0.0)
-
-    def highest_priority(self, pod: Pod) -> int:
-        """A victim has at most this priority."""
-        return pod.priority - max(self.rules.min_priority_gap or 0, 1)
+        """A victim must have started by then; infinity if even one that has not started will do."""
+        least = self.rules.min_victim_runtime
+        return now - least if least else math.inf
 
     @property
     def limiting(self) -> bool:
@@ -70,10 +60,7 @@ class Guards:
             other.started
             for pods in snapshot.pods
             for other in pods.values()
-            if other.started is not None
-            and other.started > ripe_from
-            and other.priority < pod.priority
-            and self._far_below(pod, other)
+            if other.started is not None and other.started > ripe_from and other.priority < self.below(pod)
         )
         first = min(starts, default=None)
         return None if first is None else first + least

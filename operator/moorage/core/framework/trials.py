@@ -9,6 +9,7 @@ itself: what happens to the pods of one does not show on the others.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, compress
@@ -61,15 +62,20 @@ NOBODY = PodsOnNodes((), np.zeros(0, dtype=np.int64))
 
 
 class LesserPods(PodsOnNodes):
-    """Of the ranked pods of each node those of a priority below some other's, the most important of a node first."""
+    """Of the ranked pods of each node those below a priority, the most important of a node first.
 
-    def __init__(self, ranked: Sequence[RankedPods], below: int) -> None:
+    With a finite ``latest`` only those that had started by then.
+    """
+
+    def __init__(self, ranked: Sequence[RankedPods], below: int, latest: float = math.inf) -> None:
         self._ranked = ranked
         sizes = np.fromiter([len(each.pods) for each in ranked], np.int64, len(ranked))
         at = np.repeat(np.arange(len(ranked), dtype=np.int64), sizes)
         pods: Iterable[Pod] = chain.from_iterable([each.pods for each in ranked])
         priorities = _joined([each.priorities for each in ranked], np.int64)
         lesser: Bools = priorities < below
+        if latest != math.inf:
+            lesser &= _joined([each.starts for each in ranked], np.float64) <= latest
         self._lesser = None if lesser.all() else lesser
         if self._lesser is not None:
             pods, at = compress(pods, lesser), at[lesser]

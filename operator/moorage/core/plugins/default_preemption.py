@@ -44,11 +44,10 @@ class DefaultPreemption:
         snapshot = attempt.runner.snapshot
         rows = np.flatnonzero(attempt.diagnosis.resolvable())
         budgets = Budgets(attempt.budgets)
-        at_once = rows if self.guards == NO_GUARDS else rows[:0]
-        runs = DryRuns(pod, attempt, at_once, budgets)
+        runs = DryRuns(pod, attempt, rows, budgets, self.guards)
         one_by_one: list[Candidate] = []
         counts: Counter[str] = Counter()
-        for row in (runs.left_over if at_once.size else rows).tolist():
+        for row in runs.left_over.tolist():
             outcome = dry_run(pod, attempt, row, budgets, self.guards)
             if isinstance(outcome, Candidate):
                 one_by_one.append(outcome)

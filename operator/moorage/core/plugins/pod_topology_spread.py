@@ -145,10 +145,10 @@ class PodTopologySpread:
             def explain() -> Bools:
                 failed = np.zeros((2, at.size), dtype=np.bool_)
                 undecided = np.ones(at.size, dtype=np.bool_)
-                for admitted, without in zip(good, lacking, strict=True):
+                for fits, without in zip(good, lacking, strict=True):
                     failed[1] |= undecided & without
-                    failed[0] |= undecided & ~without & ~admitted
-                    undecided &= admitted
+                    failed[0] |= undecided & ~without & ~fits
+                    undecided &= fits
                 return failed
 
             return Verdict.lazy(_REASONS, np.logical_and.reduce(good), explain)
