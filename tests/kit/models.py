@@ -66,8 +66,8 @@ def make_spec(
 
 
 _POD_FIELDS = {
-    "created", "deleting", "finished", "gates", "generation", "labels", "namespace", "nominated_node", "owner",
-    "preempted", "resource_version", "scheduled_condition", "started", "uid",
+    "created", "deleting", "finished", "gates", "generation", "holds", "labels", "namespace", "nominated_node",
+    "owner", "preempted", "resource_version", "scheduled_condition", "started", "uid",
 }  # fmt: skip
 
 

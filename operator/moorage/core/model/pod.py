@@ -79,6 +79,8 @@ class Pod:
 
     ``requests`` is what the pod counts on a node: the spec's, unless an in-place resize is under
     way, when it is the largest of spec, allocated and actual.  Times are seconds since the epoch.
+    ``ungated`` is when the last of its gates was seen to go, None if it had none or nobody saw it.
+    ``overdue``: it carries our condition that says that it has been pending for too long.
     ``holds`` are the texts of those expressions of policies over a pod that are true of it: whoever reads the
     object evaluates them, since the core does not keep it.
     """
@@ -102,8 +104,10 @@ class Pod:
     finished: bool = False
     nominated_node: str = ""
     gates: tuple[str, ...] = ()
+    ungated: float | None = None
     owner: OwnerRef | None = None
     holds: frozenset[str] = frozenset()
+    overdue: bool = False
     scheduled_condition: tuple[str, str, str] = ("", "", "")  # status, reason, message of PodScheduled
 
     @property
@@ -115,6 +119,11 @@ class Pod:
     def priority(self) -> int:
         """The pod's priority; a higher one goes first and may preempt."""
         return self.spec.priority
+
+    @property
+    def waiting_since(self) -> float:
+        """When the pod's time began to count: its last gate went, else it was created."""
+        return self.created if self.ungated is None else self.ungated
 
     @property
     def ref(self) -> PodRef:
