@@ -185,6 +185,8 @@ def assert_empty(engine: Engine) -> None:
         + len(snapshot.attached._claim_rows)
         + len(snapshot.attached._users),
         "promises": len(snapshot.storage.reservations),
+        "census": len(engine._census),
+        "turns": len(engine._turns._line),
         "preparing": len(engine._attempts.preparations) + len(engine._attempts.preparations._steps),
     }
     left = {name: number for name, number in kept.items() if number}

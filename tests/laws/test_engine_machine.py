@@ -312,6 +312,10 @@ class EngineMachine(RuleBasedStateMachine):
                     self.reads.append(instruction)
                 case Evict():
                     self.evictions.append(instruction)
+                case SetCondition() if instruction.type != "PodScheduled":
+                    pod = self.pods.get(instruction.ref.uid)
+                    if pod is not None and not pod.node_name:
+                        self.put(replace(pod, overdue=True))
                 case SetCondition():
                     pod = self.pods.get(instruction.ref.uid)
                     if pod is not None and not pod.node_name:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from moorage.core.audits import Answer
 from moorage.core.cache.assumptions import Assumptions
 from moorage.core.cache.cache import Cache
 from moorage.core.cache.storage_changes import released
@@ -19,7 +20,7 @@ from moorage.core.framework.runner import Runner
 from moorage.core.model.cluster_event import Action, ClusterEvent, Resource
 from moorage.core.model.decision import Rejection
 from moorage.core.model.events import BindFailure, VolumesNotPrepared
-from moorage.core.model.extender import Answer
+from moorage.core.model.extender import Answer as Said
 from moorage.core.model.instructions import (
     Attempted,
     AttemptResult,
@@ -33,11 +34,13 @@ from moorage.core.model.instructions import (
     SetCondition,
 )
 from moorage.core.model.pod import Pod
+from moorage.core.policy_effects import POLICIES_ANNOTATION, PolicyEffects
 from moorage.core.preparations import Preparations, failure_text
 from moorage.core.queue.nominator import Nominator
 from moorage.core.queue.preemptions import Preemptions
 from moorage.core.queue.scheduling_queue import QueuedPod, SchedulingQueue
 from moorage.core.suspension import Suspended
+from moorage.core.turns import POLICY_HOLD
 
 
 class Attempts:
@@ -52,6 +55,7 @@ class Attempts:
         assumptions: Assumptions,
         preemptions: Preemptions,
         runner_of: Callable[[Pod], Runner],
+        policies: PolicyEffects,
         seed: int,
     ) -> None:
         self._cache = cache
@@ -60,6 +64,7 @@ class Attempts:
         self._assumptions = assumptions
         self._preemptions = preemptions
         self._runner_of = runner_of
+        self._policies = policies
         self._rng = np.random.default_rng(seed)
         self._waiting: dict[str, Waiting] = {}
         self._faults: list[Fault] = []
@@ -76,18 +81,25 @@ class Attempts:
         if self._cache.state(pod.uid) is not None:
             self._queue.remove(pod.uid)
             return []
+        if self._policies.hold_back(pod, now):
+            self._queue.hold_back(pod.uid, now)
+            return self._policies.look(pod.uid, now)
         runner = self._runner_of(pod)
         if runner.extenders:
             steps = schedule(runner, pod, lambda: self.circumstances(pod), self._rng)
             return self._proceed(queued, steps, None, now)
         try:
-            outcome = schedule_pod(runner, pod, self.circumstances(pod), self._rng)
+            self._policies.decision_begins()
+            try:
+                outcome = schedule_pod(runner, pod, self.circumstances(pod), self._rng)
+            finally:
+                self._policies.decision_ends()
             return self._ended(runner, queued, outcome, now)
         except PluginError as error:
             return self.failed_with_error(queued, str(error), now)
 
     def _proceed(
-        self, queued: QueuedPod, steps: Asking[Outcome], answers: tuple[Answer, ...] | None, now: float
+        self, queued: QueuedPod, steps: Asking[Outcome], answers: tuple[Said, ...] | None, now: float
     ) -> list[Instruction]:
         """Run a cycle from its beginning, or on with the answers it waits for, to its end or its next questions."""
         try:
@@ -105,9 +117,16 @@ class Attempts:
 
     def _ended(self, runner: Runner, queued: QueuedPod, outcome: Outcome, now: float) -> list[Instruction]:
         """Place the pod where the cycle says, or tell why nowhere; raises PluginError."""
+        pod = self._as_promised(queued.pod)
         if outcome.row is None:
-            return self._unschedulable(queued, outcome, now)
-        return self._place(runner, queued, outcome.row, outcome.feasible, now)
+            held = self._policies.held_by(runner, pod)
+            real = Answer(held=held)
+        else:
+            real = Answer(np.array([outcome.row], dtype=np.int64))
+        audited = self._policies.audit(pod, real, self.circumstances(pod), now)
+        if outcome.row is None:
+            return [*self._unschedulable(runner, queued, outcome, real.held, now), *audited]
+        return [*self._place(runner, queued, outcome.row, outcome.feasible, now), *audited]
 
     # -- waiting for extenders -------------------------------------------------------------------
 
@@ -122,7 +141,7 @@ class Attempts:
         suspended = self._suspended
         return suspended is not None and (suspended.complete() is not None or self._is_over(suspended))
 
-    def answered(self, ticket: int, answer: Answer) -> None:
+    def answered(self, ticket: int, answer: Said) -> None:
         """An extender has answered."""
         if self._suspended is not None:
             self._suspended.take(ticket, answer)
@@ -139,8 +158,13 @@ class Attempts:
             return []
         return self._proceed(suspended.queued, suspended.steps, answers, now)
 
-    def start_over(self, now: float) -> None:
-        """What the cycle that waits began with no longer holds: its pod is tried again from the beginning."""
+    def start_over(self, now: float, uid: str = "") -> None:
+        """What the cycle that waits began with no longer holds: its pod is tried again from the beginning.
+
+        With a UID, only if it is that pod's.
+        """
+        if uid and (self._suspended is None or self._suspended.queued.pod.uid != uid):
+            return
         suspended, self._suspended = self._suspended, None
         if suspended is not None:
             suspended.steps.close()
@@ -183,6 +207,7 @@ class Attempts:
                 return self._rejected(queued, leave, now)
             transaction.commit()
         self._ask_again.update(self._waiting)
+        queued.shaped_by = self._policies.shaped_by(pod)
         self._nominator.withdraw(pod.uid, pod)
         self._preemptions.abandon(pod.uid)
         attempted = self._attempted(
@@ -196,7 +221,9 @@ class Attempts:
     def _bind(self, pods: Sequence[Pod], now: float) -> Bind:
         for pod in pods:
             self._assumptions.begin(pod, self._cache.stamp(pod.node_name), now)
-        return Bind(tuple(Placement(pod.ref, pod.node_name, self._bound_by(pod)) for pod in pods))
+        placements = tuple(Placement(pod.ref, pod.node_name, self._bound_by(pod)) for pod in pods)
+        shaped = [q.shaped_by for q in map(self._queue.get, (pod.uid for pod in pods)) if q and q.shaped_by]
+        return Bind(placements, tuple((POLICIES_ANNOTATION, names) for names in shaped))
 
     def _bound_by(self, pod: Pod) -> str:
         return next((e.name for e in self._runner_of(pod).concerned(pod) if e.binds), "")
@@ -301,7 +328,9 @@ class Attempts:
 
     # -- how attempts end ------------------------------------------------------------------------
 
-    def _unschedulable(self, queued: QueuedPod, outcome: Outcome, now: float) -> list[Instruction]:
+    def _unschedulable(
+        self, runner: Runner, queued: QueuedPod, outcome: Outcome, held: str, now: float
+    ) -> list[Instruction]:
         failure = outcome.failure
         assert failure is not None, "an outcome without a row tells why"
         remedy = failure.remedy
@@ -315,13 +344,21 @@ class Attempts:
             self._nominator.withdraw(pod.uid)
             nomination = "" if pod.nominated_node else None
         evicting = any(isinstance(instruction, Evict) for instruction in instructions)
-        instructions += self._refused(queued, failure.message, failure.diagnosis.plugins, now, nomination)
+        message = f"{held}: {failure.message}" if held else failure.message
+        plugins = failure.diagnosis.plugins
+        instructions += self._refused(queued, message, plugins, now, nomination, POLICY_HOLD if held else "")
+        instructions += self._policies.refused(queued, runner, plugins, failure.diagnosis.reasons(), now)
         if evicting:
             self._queue.hold(pod.uid, now)  # until it is known that all victims were asked to go
         return instructions
 
     def _rejected(self, queued: QueuedPod, rejection: Rejection, now: float) -> list[Instruction]:
-        return self._refused(queued, refusal_text(rejection), frozenset((rejection.plugin,)), now)
+        plugins = frozenset((rejection.plugin,))
+        reasons = [(rejection.plugin, text) for text in rejection.reasons]
+        return [
+            *self._refused(queued, refusal_text(rejection), plugins, now),
+            *self._policies.refused(queued, self._runner_of(queued.pod), plugins, reasons, now),
+        ]
 
     def _refused(
         self,
@@ -330,11 +367,12 @@ class Attempts:
         plugins: frozenset[str],
         now: float,
         nomination: str | None = None,
+        reason: str = "",
     ) -> list[Instruction]:
         self._queue.requeue(queued.pod.uid, plugins, now)
         result = AttemptResult.UNSCHEDULABLE
         attempted = self._attempted(queued, result, plugins=tuple(sorted(plugins)), message=message)
-        return [*_tell(queued.pod, "Unschedulable", message, nomination), attempted]
+        return [*_tell(queued.pod, reason or "Unschedulable", message, nomination), attempted]
 
     def failed_with_error(
         self, queued: QueuedPod, message: str, now: float, retry_after: float = 0.0
@@ -342,7 +380,8 @@ class Attempts:
         """The attempt failed for a reason that is not the cluster's state."""
         self._queue.retry_after_error(queued.pod.uid, now, retry_after)
         attempted = self._attempted(queued, AttemptResult.ERROR, message=message)
-        return [*_tell(queued.pod, "SchedulerError", message), attempted]
+        looked = self._policies.look(queued.pod.uid, now)
+        return [*_tell(queued.pod, "SchedulerError", message), attempted, *looked]
 
     def _attempted(
         self,

@@ -11,9 +11,10 @@ since the epoch (UTC); plugins find it in ``snapshot.now``.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from moorage.core.attempts import Attempts
+from moorage.core.audits import AuditBudget, Audits
 from moorage.core.cache.assumptions import Assumptions
 from moorage.core.cache.cache import Cache
 from moorage.core.cycle.consultation import Asking, ExtenderError
@@ -21,18 +22,32 @@ from moorage.core.cycle.reservation import reserve, unreserve
 from moorage.core.cycle.scheduling_cycle import explain, explain_pod
 from moorage.core.framework.answers import PluginError
 from moorage.core.framework.runner import Runner
-from moorage.core.intake import bound_pods, configuration, nodes, outcomes, pending_pods, surroundings
+from moorage.core.intake import (
+    bound_pods,
+    configuration,
+    nodes,
+    outcomes,
+    pending_pods,
+    policies,
+    surroundings,
+)
+from moorage.core.intake.reports import policy_reports
 from moorage.core.intake.roster import Roster
 from moorage.core.intake.state import Handlers, State
-from moorage.core.model.decision import Decision, Rejection
+from moorage.core.model.decision import Code, Decision, Rejection
 from moorage.core.model.events import Event
 from moorage.core.model.instructions import FetchPod, Instruction, Placement
 from moorage.core.model.pod import Pod
+from moorage.core.model.policy_report import PolicyReport
+from moorage.core.policy.book import PolicyBook
+from moorage.core.policy.census import Census
+from moorage.core.policy_effects import PolicyEffects
 from moorage.core.profile import DEFAULT_SCHEDULER_NAME, Profile, default_profile
 from moorage.core.queue.nominator import Nominator
 from moorage.core.queue.preemptions import Preemptions
 from moorage.core.queue.scheduling_queue import QueueSettings, SchedulingQueue
 from moorage.core.snapshot.snapshot import Snapshot
+from moorage.core.turns import POLICY_WINDOWS, Turns
 
 #: What each event leads to.
 HANDLERS: Handlers = {
@@ -42,6 +57,7 @@ HANDLERS: Handlers = {
     **outcomes.HANDLERS,
     **surroundings.HANDLERS,
     **configuration.HANDLERS,
+    **policies.HANDLERS,
 }
 
 
@@ -56,7 +72,7 @@ class EngineConfig:
     ``profiles`` maps scheduler names to profiles; the first also answers ``evaluate`` for pods of other names.
     ``node_ready_guard``: nodes that report not to be ready count as tainted.
     ``confirm_after`` and ``confirm_at_most``: the first and the longest wait for word of a placement
-    before the API server is asked.
+    before the API server is asked.  ``audit_budget`` limits the time that audits of policies take (default: no limit).
     """
 
     profiles: Mapping[str, Profile] = field(default_factory=_default_profiles)
@@ -65,6 +81,7 @@ class EngineConfig:
     queue: QueueSettings = field(default_factory=QueueSettings)
     confirm_after: float = 2.0
     confirm_at_most: float = 30.0
+    audit_budget: AuditBudget | None = None
 
 
 class Engine:
@@ -74,28 +91,45 @@ class Engine:
         self.config = config = config or EngineConfig()
         self.snapshot = Snapshot()
         self.cache = Cache(self.snapshot)
-        self._roster = Roster(config.profiles, self.snapshot)
-        self.queue = SchedulingQueue(self._roster.sort_key, self._roster.wakes, config.queue)
+        self.policies = PolicyBook(self.snapshot.namespaces.labels)
+        self.snapshot.selected.follow(self.policies.selects)
+        self._roster = roster = Roster(config.profiles, self.snapshot, self.policies)
+        self._census = census = Census()
+        self.queue = SchedulingQueue(
+            roster.sort_key, roster.wakes, config.queue, backoff_of=roster.backoff_of, left=census.leave
+        )
         self.nominator = Nominator()
         self.assumptions = Assumptions(config.confirm_after, config.confirm_at_most)
         self.preemptions = Preemptions(self.nominator)
+        self._turns = turns = Turns(
+            queue=self.queue,
+            nominator=self.nominator,
+            book=self.policies,
+            census=census,
+            runner_of=roster.runner_of,
+        )
+        self._audits = audits = Audits(self.policies, roster.runner_trying, config.audit_budget)
         self._attempts = Attempts(
             cache=self.cache,
             queue=self.queue,
             nominator=self.nominator,
             assumptions=self.assumptions,
             preemptions=self.preemptions,
-            runner_of=self._roster.runner_of,
+            runner_of=roster.runner_of,
+            policies=PolicyEffects(self.policies, turns, audits, census),
             seed=config.seed,
         )
         self._state = State(
             cache=self.cache,
-            roster=self._roster,
+            roster=roster,
             queue=self.queue,
             nominator=self.nominator,
             assumptions=self.assumptions,
             preemptions=self.preemptions,
             attempts=self._attempts,
+            turns=turns,
+            audits=audits,
+            census=census,
             node_ready_guard=config.node_ready_guard,
         )
 
@@ -116,6 +150,7 @@ class Engine:
         """Run at most one scheduling cycle; an empty list means that nothing came of it."""
         self.snapshot.now = now
         instructions = self.flush()
+        instructions += self._turns.due(now)
         instructions += [FetchPod(ref) for ref in self.assumptions.due(now)]
         instructions += self._attempts.revisit_waiting(now)
         instructions += self._attempts.preparations.overdue(now)
@@ -138,20 +173,41 @@ class Engine:
         ``nodes`` limits the question to the nodes of these names.  Extenders are not asked.
         """
         self.snapshot.now = now
+        pod = self._as_known(pod)
         try:
-            return explain_pod(self._roster.runner_of(pod), pod, self._attempts.circumstances(pod), nodes)
+            return self._held(pod, now) or explain_pod(
+                self._roster.runner_of(pod), pod, self._attempts.circumstances(pod), nodes
+            )
         except PluginError as error:
             return Decision(pod.ref, error=str(error))
 
     def explanation(self, pod: Pod, now: float) -> Asking[Decision]:
         """As ``evaluate``, with the extenders of the pod's profile, whom the caller asks what it yields."""
         self.snapshot.now = now
+        pod = self._as_known(pod)
+        held = self._held(pod, now)
+        if held is not None:
+            return held
         runner = self._roster.runner_of(pod)
         look = lambda: self._attempts.circumstances(pod)  # noqa: E731 - a cycle looks more than once
         try:
             return (yield from explain(runner, pod, look, runner.concerned(pod)))
         except (PluginError, ExtenderError) as error:
             return Decision(pod.ref, error=str(error))
+
+    def _as_known(self, pod: Pod) -> Pod:
+        """The pod with what only the queue knows of it."""
+        queued = self.queue.get(pod.uid)
+        if queued is None or queued.pod.ungated is None or pod.ungated is not None or pod.gates:
+            return pod
+        return replace(pod, ungated=queued.pod.ungated)
+
+    def _held(self, pod: Pod, now: float) -> Decision | None:
+        """The decision that a pod without gates waits for its policies' windows, None if it does not."""
+        hold = self._turns.hold_of(pod, now)
+        if hold is None or self._roster.runner_of(pod).pre_enqueue(pod) is not None:
+            return None
+        return Decision(pod.ref, preenqueue=Rejection(POLICY_WINDOWS, (hold.message,), Code.UNRESOLVABLE))
 
     def reserve(self, pod: Pod) -> Rejection | None:
         """Promise a pod what it is to get on ``pod.node_name``, as a cycle would that places it there.
@@ -178,7 +234,12 @@ class Engine:
     def next_wake(self) -> float | None:
         """The engine time at which ``step`` has something to do even if nothing happens; None if never."""
         queue = None if self._attempts.suspended else self.queue.next_wake()
-        times = (self.assumptions.next_check(), queue, self._attempts.next_deadline())
+        times = (
+            self.assumptions.next_check(),
+            queue,
+            self._attempts.next_deadline(),
+            self._turns.next_turn(),
+        )
         return min((time for time in times if time is not None), default=None)
 
     def last_look(self, placement: Placement) -> str | None:
@@ -203,6 +264,10 @@ class Engine:
             return ", ".join(rejection.reasons)
         assumption.stamp = stamp
         return None
+
+    def policy_reports(self) -> list[PolicyReport]:
+        """How each policy fares, from figures that are kept anyway: to be asked as often as once a second."""
+        return policy_reports(self._state)
 
     def stats(self) -> dict[str, int]:
         """Counts for metrics: ``pending_<place>``, ``nodes``, ``pods``, ``assumed``, ``preparing``, ``nominated``."""

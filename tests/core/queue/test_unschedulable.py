@@ -33,7 +33,8 @@ class Asked:
 
 
 def room(hint=None, **scope):
-    return UnschedulablePods(lambda pod: {"Fit": (WakesOn(Resource.NODE, Action.ADD, hint, **scope),)})
+    wakes = {"Fit": (WakesOn(Resource.NODE, Action.ADD, hint, **scope),)}
+    return UnschedulablePods(lambda pod: wakes)
 
 
 def queued(name, *, rejectors=("Fit",), **fields):

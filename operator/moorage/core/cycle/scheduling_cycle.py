@@ -27,7 +27,16 @@ from moorage.core.model.pod import Pod
 
 Ints = npt.NDArray[np.int64]
 
-__all__ = ["Circumstances", "Failure", "Outcome", "explain", "explain_pod", "schedule", "schedule_pod"]
+__all__ = [
+    "Circumstances",
+    "Failure",
+    "Outcome",
+    "best_of",
+    "explain",
+    "explain_pod",
+    "schedule",
+    "schedule_pod",
+]
 
 T = TypeVar("T")
 
@@ -68,6 +77,18 @@ def schedule_pod(runner: Runner, pod: Pod, around: Circumstances, rng: np.random
         return Outcome(int(rows[0]), 1)
     totals = score_nodes(runner, pod, screened, rows)
     return Outcome(pick(best_rows(rows, totals), rng), int(rows.size))
+
+
+def best_of(runner: Runner, pod: Pod, around: Circumstances) -> tuple[Screened, Ints]:
+    """The rows among which ``schedule_pod`` would draw, none if no node takes the pod; raises PluginError."""
+    screened = runner.screen(pod, around.nominated)
+    row = _nominated_row(runner, pod, screened)
+    if row is not None:
+        return screened, np.array([row], dtype=np.int64)
+    rows = np.flatnonzero(screened.feasible)
+    if rows.size > 1:
+        rows = best_rows(rows, score_nodes(runner, pod, screened, rows))
+    return screened, rows
 
 
 def schedule(

@@ -151,34 +151,34 @@ def _likeness(spec: PodSpec) -> Likeness:
 
 
 class AlikeCache:
-    """The entries of the kinds of pods seen last, bounded in memory."""
+    """The entries of the kinds of pods seen last, bounded in memory; ``whose`` tells apart those of several runners."""
 
     #: Bytes of columns kept at the most.
     LIMIT = 32 * 1024 * 1024
 
     def __init__(self) -> None:
-        self._entries: OrderedDict[Likeness, tuple[Alike, int]] = OrderedDict()
+        self._entries: OrderedDict[tuple[int, Likeness], tuple[Alike, int]] = OrderedDict()
         self._bytes = 0
 
-    def get(self, spec: PodSpec, snapshot: Snapshot) -> Alike | None:
+    def get(self, spec: PodSpec, snapshot: Snapshot, whose: int = 0) -> Alike | None:
         """The entry of pods like those of a spec, up to date with the snapshot; None if there is none."""
-        likeness = _likeness(spec)
-        known = self._entries.get(likeness)
+        key = whose, _likeness(spec)
+        known = self._entries.get(key)
         if known is None:
             return None
-        self._entries.move_to_end(likeness)
+        self._entries.move_to_end(key)
         entry, size = known
         entry.refresh(snapshot)
         if entry.nbytes != size:  # the snapshot has grown
-            self._entries[likeness] = (entry, entry.nbytes)
+            self._entries[key] = (entry, entry.nbytes)
             self._bytes += entry.nbytes - size
             self._make_room()
         return entry
 
-    def put(self, spec: PodSpec, entry: Alike) -> None:
+    def put(self, spec: PodSpec, entry: Alike, whose: int = 0) -> None:
         """Keep an entry; the longest unused ones make room."""
         size = entry.nbytes
-        self._entries[_likeness(spec)] = (entry, size)
+        self._entries[whose, _likeness(spec)] = (entry, size)
         self._bytes += size
         self._make_room()
 

@@ -73,6 +73,21 @@ class Diagnosis:
             found[snapshot.name_at(overridden)] = words
         return found
 
+    def reasons(self) -> frozenset[tuple[str, str]]:
+        """Every plugin that refused a node, or the pod as a whole, with its words."""
+        if self.prefilter is not None:
+            return frozenset((self.prefilter.plugin, text) for text in self.prefilter.reasons)
+        found = {(r.plugin, text) for r in self.overrides.values() for text in r.reasons}
+        owners = self._counted_owners()
+        for index, (name, verdict) in enumerate(self.verdicts):
+            owned = owners == index
+            if owned.any():
+                spoke = (verdict.failed & owned).any(axis=1)
+                found.update((name, r.text) for r, did in zip(verdict.reasons, spoke, strict=True) if did)
+        if self.excluded.any():
+            found.add((", ".join(self.narrowed_by), self._narrowed_text()))
+        return frozenset(found)
+
     def _narrowed_text(self) -> str:
         return f"node(s) didn't satisfy plugin(s) [{' '.join(self.narrowed_by)}]"
 

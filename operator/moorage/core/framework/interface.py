@@ -239,6 +239,15 @@ class TimedPlugin(Plugin, Protocol):
 
 
 @runtime_checkable
+class HoldingPlugin(Plugin, Protocol):
+    """A plugin that may keep a pod waiting whatever nodes there are, so that a new one would not help."""
+
+    def held(self, snapshot: Snapshot) -> str:
+        """Why, in words for the user; "" if it is up to the nodes."""
+        ...
+
+
+@runtime_checkable
 class ReservePlugin(Plugin, Protocol):
     """Books what a chosen node will give the pod; pure, undone by ``unreserve``."""
 

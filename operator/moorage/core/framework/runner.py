@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -66,7 +67,10 @@ class Runner:
     """One profile's plugins, sorted by extension point, working on one snapshot.
 
     ``points`` says which plugins run at a point, and in which order, where it is not all of them in theirs.
+    ``cache`` may be shared by runners, so that together they keep no more than one; it is their own otherwise.
     """
+
+    _made = itertools.count()
 
     def __init__(
         self,
@@ -75,6 +79,7 @@ class Runner:
         snapshot: Snapshot,
         points: Points | None = None,
         extenders: Sequence[Extender] = (),
+        cache: AlikeCache | None = None,
     ) -> None:
         self.plugins = tuple(plugins)
         self.points: Points = points or {}
@@ -114,7 +119,8 @@ class Runner:
         self._timed = [p for p in plugins if isinstance(p, TimedPlugin)]
         self._last = {p.name for p in self.filters if isinstance(p, LastFilterPlugin) and p.last}
         self._stateful = {p.name for p in self.filters if isinstance(p, StatefulFilterPlugin)}
-        self._cache = AlikeCache()
+        self._cache = AlikeCache() if cache is None else cache
+        self._number = next(Runner._made)  # tells its entries in the cache from others'
 
     def at(self, point: Point) -> list[Plugin]:
         """The plugins that may run at a point, in order; some may have no part in it."""
@@ -198,7 +204,7 @@ class Runner:
         only nodes that are asked about (None: all are).  Raises PluginError.
         """
         snapshot = self.snapshot
-        alike = self._cache.get(pod.spec, snapshot)
+        alike = self._cache.get(pod.spec, snapshot, self._number)
         if alike is not None and not self._cluster_filters:
             pre, feasible = alike.pre, alike.fits.copy()
         else:
@@ -240,7 +246,7 @@ class Runner:
                 if state is not Skip.SKIP:
                     scores.append((plugin, state))
         alike = Alike(pre, filters, scores, self.snapshot)
-        self._cache.put(pod.spec, alike)
+        self._cache.put(pod.spec, alike, self._number)
         return alike
 
     def _named(self, names: Collection[str]) -> Bools:

@@ -16,11 +16,12 @@ def _reconfigured(state: State, event: Reconfigured, now: float) -> None:
     for queued in list(queue.entries()):
         pod, uid = queued.pod, queued.pod.uid
         name = pod.spec.scheduler_name
-        gated = queued.place is Place.GATED and not queue.held(uid)
+        gated = queued.place is Place.GATED and not queue.held(uid) and not queued.held_by
         if name not in roster.profiles:
             state.leave_queue(uid, now)
         elif gated and name in changed and roster.runners[name].pre_enqueue(pod) is None:
             queue.ungate(uid, now)
+            state.outbox += state.turns.look(uid, now)
     if changed:
         queue.wake_all(changed, now)
 

@@ -58,6 +58,7 @@ def _renominate(state: State, pod: Pod) -> None:
 def _eviction_finished(state: State, event: EvictionFinished, now: float) -> None:
     uid = event.preemptor.uid
     state.queue.end_hold(uid, now)
+    state.outbox += state.turns.look(uid, now)
     if event.error:
         state.preemptions.abandon(uid)
         state.nominator.withdraw(uid)

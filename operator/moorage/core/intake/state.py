@@ -7,16 +7,20 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from moorage.core.attempts import Attempts
+from moorage.core.audits import Audits
 from moorage.core.cache.assumptions import Assumptions
 from moorage.core.cache.cache import Cache
 from moorage.core.cache.pod_changes import assigned_event
 from moorage.core.intake.roster import Roster
 from moorage.core.model.cluster_event import Action, ClusterEvent, Resource
 from moorage.core.model.instructions import Instruction
+from moorage.core.policy.book import PolicyBook
+from moorage.core.policy.census import Census
 from moorage.core.queue.nominator import Nominator
 from moorage.core.queue.preemptions import Preemptions
 from moorage.core.queue.scheduling_queue import Place, SchedulingQueue
 from moorage.core.snapshot.snapshot import Snapshot
+from moorage.core.turns import Turns
 
 
 @dataclass(slots=True)
@@ -30,6 +34,9 @@ class State:
     assumptions: Assumptions
     preemptions: Preemptions
     attempts: Attempts
+    turns: Turns
+    audits: Audits
+    census: Census
     node_ready_guard: bool = False
     outbox: list[Instruction] = field(default_factory=list)
 
@@ -37,6 +44,11 @@ class State:
     def snapshot(self) -> Snapshot:
         """The cluster as columns."""
         return self.cache.snapshot
+
+    @property
+    def book(self) -> PolicyBook:
+        """The policies."""
+        return self.roster.book
 
     def wake(self, event: ClusterEvent, now: float, *, but: str = "") -> None:
         """Tell the waiting pods, but for the one of that UID, of a change."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from moorage.core.cache.storage_changes import storage_event
+from moorage.core.intake import policies
 from moorage.core.intake.state import Handlers, State
 from moorage.core.model.cluster_event import Action, ClusterEvent, Resource
 from moorage.core.model.events import (
@@ -44,11 +45,16 @@ def _namespace_applied(state: State, event: NamespaceApplied, now: float) -> Non
     before = state.snapshot.namespaces.apply(namespace)
     if before is not namespace:
         action = Action.ADD if before is None else Action.UPDATE_OTHER
+        policies.namespace_changed(
+            state, namespace.name, {} if before is None else before.labels, namespace.labels, now
+        )
         state.wake(ClusterEvent(Resource.NAMESPACE, action, before, namespace), now)
 
 
 def _namespace_gone(state: State, event: NamespaceGone, now: float) -> None:
+    before = state.snapshot.namespaces.labels(event.name)
     state.snapshot.namespaces.remove(event.name)
+    policies.namespace_changed(state, event.name, before, {}, now)
 
 
 def _workload_applied(state: State, event: WorkloadApplied, now: float) -> None:

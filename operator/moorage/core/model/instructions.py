@@ -60,11 +60,12 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class SetCondition:
-    """Patch the pod's PodScheduled condition to False with this reason and message.
+    """Patch a condition of the pod with this reason and message: PodScheduled to False, unless it says otherwise.
 
     Dropped by the writer when the pod is bound or replaced meanwhile.  ``nominated_node`` None leaves
     ``status.nominatedNodeName`` as it is, "" clears it.  ``generation`` is the pod's that was decided on, 0 leaves the
-    condition's ``observedGeneration`` as it is.  ``transition``: at that resource version, the condition is not False.
+    condition's ``observedGeneration`` as it is.  ``transition``: at that resource version, the condition's status is
+    another one.  Conditions of different types do not replace each other.
     """
 
     ref: PodRef
@@ -74,6 +75,8 @@ class SetCondition:
     nominated_node: str | None = None
     generation: int = 0
     transition: bool = True
+    type: str = "PodScheduled"
+    status: str = "False"
 
 
 @dataclass(frozen=True, slots=True)

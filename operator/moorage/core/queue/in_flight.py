@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 
 from moorage.core.model.cluster_event import ClusterEvent
 
@@ -24,6 +25,9 @@ class InFlight:
     def __contains__(self, uid: str) -> bool:
         return uid in self._since
 
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._since)
+
     def begin(self, uid: str) -> None:
         """The pod is taken out of the queue now."""
         self._since[uid] = self._base + len(self._log)
@@ -42,6 +46,11 @@ class InFlight:
         if self._since:
             self._base += len(self._log) + 1
             self._log.clear()
+
+    def lose_track_of(self, uid: str) -> None:
+        """Something changed for this pod alone: if it is in flight it is to be tried again."""
+        if uid in self._since:
+            self._since[uid] = -1
 
     def end(self, uid: str) -> list[ClusterEvent] | None:
         """The changes since ``begin``; None if they were too many to keep, so that anything may have changed."""
@@ -63,7 +72,8 @@ class InFlight:
             self._base += len(self._log)
             self._log.clear()
             return
-        oldest = next(iter(self._since.values()))  # begun in order, so the first is the oldest
+        oldest = next((since for since in self._since.values() if since >= 0), self._base + len(self._log))
+        # Begun in order, so the first is the oldest.
         while self._log and self._base < oldest:
             self._log.popleft()
             self._base += 1

@@ -16,6 +16,7 @@ from enum import StrEnum
 from moorage.core.model.cluster_event import ClusterEvent
 from moorage.core.model.instructions import Fault
 from moorage.core.model.pod import Pod
+from moorage.core.model.policy import Backoff, Policy
 from moorage.core.queue.in_flight import InFlight
 from moorage.core.queue.line import Line
 from moorage.core.queue.unschedulable import UnschedulablePods, Wakes
@@ -49,6 +50,12 @@ class QueuedPod:
     backs_off_from_error: bool = False
     left: bool = False  # in flight, and no longer pending by the API server's word
     ticket: int = 0  # the valid heap entry, others are stale
+    turn_ticket: int = 0  # the same among the turns that time alone brings about (``turns``)
+    policies: tuple[Policy, ...] = ()  # in force for it when it was looked at last
+    lapses: float | None = None  # when its rejection may be void by time alone
+    held_by: str = ""  # the words for the policies' hold on it
+    overdue: bool = False  # it was told that the pod has been pending for too long
+    shaped_by: str = ""  # the policies that shaped its placement, as the Binding names them
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,16 +70,40 @@ class QueueSettings:
 
 SortKey = Callable[[Pod, float], tuple[float, ...]]
 
+#: What a pod's policies say about its backoff.
+BackoffOf = Callable[[Pod], Backoff]
+
+_AS_SET = Backoff()
+
+
+def _as_set(pod: Pod) -> Backoff:
+    return _AS_SET
+
+
+def _nothing(uid: str) -> None:
+    pass
+
 
 class SchedulingQueue:
     """Holds every pending pod that is ours, by UID.
 
     ``sort_key`` orders pods (QueueSort); ``wakes`` gives, by plugin of a pod's profile, what wakes the
-    pods that the plugin rejected.
+    pods that the plugin rejected.  ``backoff_of`` tells of backoffs other than the settings'.  ``left`` is called with
+    the UID of a pod that leaves.
     """
 
-    def __init__(self, sort_key: SortKey, wakes: Wakes, settings: QueueSettings | None = None) -> None:
+    def __init__(
+        self,
+        sort_key: SortKey,
+        wakes: Wakes,
+        settings: QueueSettings | None = None,
+        *,
+        backoff_of: BackoffOf = _as_set,
+        left: Callable[[str], None] = _nothing,
+    ) -> None:
         self._sort_key = sort_key
+        self._backoff_of = backoff_of
+        self._left = left
         self._settings = settings or QueueSettings()
         self._pods: dict[str, QueuedPod] = {}
         self._active: Line[tuple[float, ...]] = Line(self._current)
@@ -101,6 +132,10 @@ class SchedulingQueue:
     def entries(self) -> Iterable[QueuedPod]:
         """All entries, in order of arrival."""
         return self._pods.values()
+
+    def in_flight(self) -> Iterable[str]:
+        """The UIDs of the pods that were taken out for a try, being bound included."""
+        return iter(self._in_flight)
 
     def counts(self) -> dict[Place, int]:
         """How many pods are in each place."""
@@ -150,11 +185,13 @@ class SchedulingQueue:
             self._unschedulable.add(queued)
         return queued
 
-    def ungate(self, uid: str, now: float) -> None:
-        """The pod's last gate is gone."""
+    def ungate(self, uid: str, now: float, *, keeps_age: bool = False) -> None:
+        """The pod's last gate is gone; with ``keeps_age`` it is as old as it was among pods of its priority."""
         queued = self._pods[uid]
         if queued.place is Place.GATED:
-            queued.added = queued.age_from = now
+            queued.added = now
+            if not keeps_age:
+                queued.age_from = now
             self._move(queued, Place.ACTIVE, now)
 
     def gate(self, uid: str, now: float) -> None:
@@ -182,6 +219,13 @@ class SchedulingQueue:
         else:
             self._move(queued, Place.UNSCHEDULABLE, now)
 
+    def hold_back(self, uid: str, now: float) -> None:
+        """The pod was taken out for a try that may not be made now."""
+        queued = self._pods[uid]
+        self._in_flight.end(uid)
+        queued.attempts -= 1
+        self._move(queued, Place.GATED, now)
+
     def remove(self, uid: str) -> QueuedPod | None:
         """The pod is bound, finished or deleted; returns its entry if it was here."""
         queued = self._pods.pop(uid, None)
@@ -191,7 +235,8 @@ class SchedulingQueue:
         if queued.place is Place.IN_FLIGHT:
             self._in_flight.end(uid)
         self._leave(queued)
-        queued.ticket = -1
+        queued.ticket = queued.turn_ticket = -1
+        self._left(uid)
         return queued
 
     # -- tries -----------------------------------------------------------------------------------
@@ -216,7 +261,7 @@ class SchedulingQueue:
         queued.error_count = 0
         queued.rejectors = rejectors
         queued.age_from = now
-        queued.backoff_until = now + self._backoff_seconds(queued.unschedulable_count)
+        queued.backoff_until = now + self._backoff_seconds(queued.pod, queued.unschedulable_count)
         queued.backs_off_from_error = False
         if missed is None or any(self._unschedulable.helps(queued, event) for event in missed):
             self._move(queued, Place.BACKOFF, now)
@@ -230,7 +275,7 @@ class SchedulingQueue:
         queued.error_count += 1
         queued.rejectors = frozenset()
         queued.age_from = now
-        queued.backoff_until = now + max(self._backoff_seconds(queued.error_count), at_least)
+        queued.backoff_until = now + max(self._backoff_seconds(queued.pod, queued.error_count), at_least)
         queued.backs_off_from_error = True
         self._move(queued, Place.BACKOFF, now)
 
@@ -245,9 +290,12 @@ class SchedulingQueue:
         self._in_flight.end(uid)
         self._move(self._pods[uid], Place.ACTIVE, now)
 
-    def _backoff_seconds(self, count: int) -> float:
-        settings = self._settings
-        return float(min(settings.initial_backoff * 2 ** min(count - 1, 30), settings.max_backoff))
+    def _backoff_seconds(self, pod: Pod, count: int) -> float:
+        """A policy that sets only one end of the range moves the other one with it where they would cross."""
+        settings, own = self._settings, self._backoff_of(pod)
+        initial = settings.initial_backoff if own.initial is None else own.initial
+        longest = max(settings.max_backoff, own.initial or 0.0) if own.longest is None else own.longest
+        return float(min(initial * 2 ** min(count - 1, 30), longest))
 
     # -- changes of the cluster ------------------------------------------------------------------
 
@@ -271,6 +319,22 @@ class SchedulingQueue:
         for uid in self._held:
             if self._pods[uid].pod.spec.scheduler_name in scheduler_names:
                 self._held[uid] = True
+
+    def nudge(self, uid: str, now: float) -> None:
+        """Something that no event can tell may help this one pod: it is tried again, after its backoff."""
+        queued = self._pods[uid]
+        if uid in self._held:
+            self._held[uid] = True
+        elif queued.place is Place.IN_FLIGHT:
+            self._in_flight.lose_track_of(uid)
+        elif queued.place is Place.UNSCHEDULABLE:
+            self._reactivate(queued, now)
+
+    def regroup(self, uid: str) -> None:
+        """The plugins that the pod waits for are others now, though of the same names."""
+        queued = self._pods[uid]
+        if queued.place is Place.UNSCHEDULABLE:
+            self._unschedulable.add(queued)
 
     def wake_pod(self, uid: str, event: ClusterEvent, now: float) -> None:
         """A change of a waiting pod itself, judged for that pod alone."""

@@ -16,8 +16,11 @@ from moorage.core.model.pod import Pod
 if TYPE_CHECKING:
     from moorage.core.queue.scheduling_queue import QueuedPod
 
-#: By plugin of a pod's profile, what wakes the pods that the plugin rejected.
-Wakes = Callable[[Pod], Mapping[str, Sequence[WakesOn]]]
+#: By plugin, what wakes the pods that the plugin rejected.
+_WakesOf = Mapping[str, Sequence[WakesOn]]
+
+#: The same for the plugins of a pod's profile; the same object for pods of the same profile.
+Wakes = Callable[[Pod], _WakesOf]
 
 #: What an interest's hint reads of a pod.
 _Scope = Callable[[Pod], Hashable]
@@ -26,9 +29,10 @@ _Scope = Callable[[Pod], Hashable]
 class _Room:
     """Pods rejected by the same plugins of one profile, sorted out by each scope that some hint has needed so far."""
 
-    __slots__ = ("_keys", "_sorted", "pods")
+    __slots__ = ("_keys", "_sorted", "pods", "wakes")
 
-    def __init__(self) -> None:
+    def __init__(self, wakes: _WakesOf) -> None:
+        self.wakes = wakes
         self.pods: dict[str, QueuedPod] = {}
         self._sorted: dict[_Scope, dict[Hashable, dict[str, QueuedPod]]] = {}
         self._keys: dict[str, dict[_Scope, Hashable]] = {}
@@ -66,19 +70,25 @@ class UnschedulablePods:
 
     def __init__(self, wakes: Wakes) -> None:
         self._wakes = wakes
-        self._rooms: dict[tuple[frozenset[str], str], _Room] = {}
-        self._places: dict[str, tuple[frozenset[str], str]] = {}
+        self._rooms: dict[
+            tuple[frozenset[str], int], _Room
+        ] = {}  # by rejectors and what wakes whom, as an object
+        self._places: dict[str, tuple[frozenset[str], int]] = {}
         self._faults: list[Fault] = []
 
     def __len__(self) -> int:
         return len(self._places)
 
     def add(self, queued: QueuedPod) -> None:
-        """The pod waits from now on; again, if its description has changed."""
+        """The pod waits from now on; again, if its description, or its profile, has changed."""
         pod = queued.pod
         self.discard(pod.uid)
-        place = queued.rejectors, pod.spec.scheduler_name
-        self._rooms.setdefault(place, _Room()).add(queued)
+        wakes = self._wakes(pod)
+        place = queued.rejectors, id(wakes)
+        room = self._rooms.get(place)
+        if room is None:
+            room = self._rooms[place] = _Room(wakes)
+        room.add(queued)
         self._places[pod.uid] = place
 
     def discard(self, uid: str) -> None:
@@ -99,12 +109,9 @@ class UnschedulablePods:
         helped: dict[str, QueuedPod] = {}
         asked: dict[tuple[int, Hashable], bool] = {}
         for (rejectors, _), room in self._rooms.items():
-            first = next(
-                iter(room.pods.values())
-            )  # all of them wait for the same plugins of the same profile
             if not rejectors:
                 helped.update(room.pods)
-            for interest in self._interests(first, event):
+            for interest in _interests(room.wakes, rejectors, event):
                 if interest.hint is None:
                     helped.update(room.pods)
                     continue
@@ -122,25 +129,13 @@ class UnschedulablePods:
         """Whether the change may help this one pod, which need not wait here."""
         return not queued.rejectors or any(
             interest.hint is None or self._ask(interest.hint, queued.pod, event)
-            for interest in self._interests(queued, event)
+            for interest in _interests(self._wakes(queued.pod), queued.rejectors, event)
         )
 
     def drain_faults(self) -> list[Fault]:
         """What hints have raised since the last call."""
         faults, self._faults = self._faults, []
         return faults
-
-    def _interests(self, queued: QueuedPod, event: ClusterEvent) -> Iterable[WakesOn]:
-        """The interests in this change of the plugins that rejected the pod."""
-        wakes = self._wakes(queued.pod)
-        for name in queued.rejectors:
-            for interest in wakes.get(name, ()):
-                if (
-                    interest.resource is event.resource
-                    and interest.action & event.action
-                    and (interest.concerns is None or interest.concerns(event))
-                ):
-                    yield interest
 
     def _ask(self, hint: QueueingHint, pod: Pod, event: ClusterEvent) -> bool:
         """The hint's answer; yes if it raises, since a try too many does less harm than a pod that sleeps."""
@@ -150,6 +145,18 @@ class UnschedulablePods:
             name = getattr(hint, "__qualname__", repr(hint))
             self._faults.append(Fault(f"queueing hint {name}: {type(error).__name__}: {error}", pod.ref))
             return True
+
+
+def _interests(wakes: _WakesOf, rejectors: Iterable[str], event: ClusterEvent) -> Iterable[WakesOn]:
+    """The interests in this change of the plugins that rejected a pod."""
+    for name in rejectors:
+        for interest in wakes.get(name, ()):
+            if (
+                interest.resource is event.resource
+                and interest.action & event.action
+                and (interest.concerns is None or interest.concerns(event))
+            ):
+                yield interest
 
 
 def _scope(interest: WakesOn) -> _Scope:
