@@ -207,7 +207,7 @@ class Attempts:
                 return self._rejected(queued, leave, now)
             transaction.commit()
         self._ask_again.update(self._waiting)
-        queued.shaped_by = self._policies.shaped_by(pod)
+        queued.shaped_by = self._policies.placed(pod)
         self._nominator.withdraw(pod.uid, pod)
         self._preemptions.abandon(pod.uid)
         attempted = self._attempted(

@@ -58,8 +58,11 @@ class PolicyEffects:
         """Compare the decision with what each audited policy would have led to."""
         return self._audits.audit(pod, real, around, now) if self._book.shaping(pod).audited else []
 
-    def shaped_by(self, pod: Pod) -> str:
-        """The keys of the policies that have a word in the pod's placement, in the order of their precedence."""
+    def placed(self, pod: Pod) -> str:
+        """Nothing speaks against the pod any more; the policies that shaped its placement, in their order."""
+        if not len(self._book):
+            return ""
+        self._census.refuse(pod.uid)
         return ",".join(ref.key for ref in self._book.shaping(pod).merged.shaping)
 
     # -- after a refusal -------------------------------------------------------------------------

@@ -113,3 +113,23 @@ def test_a_pod_rejected_as_a_whole(snapshot, code, helped):
 
 def test_without_nodes_the_text_is_another():
     assert Diagnosis(Snapshot()).message("preemption: no") == "no nodes available to schedule pods"
+
+
+def test_reasons_come_with_the_plugin_that_owns_the_refusal(snapshot):
+    diagnosis = diagnosed(snapshot, owners=OWNERS, excluded=(3,), narrowed_by=("NodeName",))
+    diagnosis.overrides = {1: Rejection("Ports", ("taken",))}
+    assert diagnosis.reasons() == {
+        ("Taints", "tainted"),
+        ("Fit", "Insufficient cpu"),
+        ("Fit", "Insufficient memory"),
+        ("Ports", "taken"),
+        ("NodeName", "node(s) didn't satisfy plugin(s) [NodeName]"),
+    }
+
+
+def test_the_reasons_of_a_whole_refusal(snapshot):
+    whole = Rejection("Volumes", ("no claim", "no class"), Code.UNRESOLVABLE)
+    assert diagnosed(snapshot, owners={}, prefilter=whole).reasons() == {
+        ("Volumes", "no claim"),
+        ("Volumes", "no class"),
+    }

@@ -49,3 +49,8 @@ def test_pods_cannot_be_changed_in_place():
     with pytest.raises(AttributeError):
         pod.node_name = "a"  # type: ignore[misc]
     assert (replace(pod, node_name="a").node_name, pod.node_name) == ("a", "")
+
+
+def test_a_pods_time_counts_from_the_end_of_its_gates():
+    assert make_pod("a", created=5.0).waiting_since == 5.0
+    assert replace(make_pod("a", created=5.0), ungated=9.0).waiting_since == 9.0

@@ -79,3 +79,23 @@ def test_pods_that_are_not_in_flight(in_flight):
     in_flight.note(EVENTS[0])
     assert in_flight.end("unknown") == []
     assert ("a" in in_flight, "unknown" in in_flight) == (True, False)
+
+
+def test_a_pod_that_is_to_be_tried_again_whatever_happened(in_flight):
+    for uid in ("a", "b", "c"):
+        in_flight.begin(uid)
+    in_flight.note(EVENTS[0])
+    in_flight.lose_track_of("a")
+    in_flight.lose_track_of("nobody")
+    assert in_flight.end("a") is None
+    assert numbers(in_flight.end("b")) == [0]
+    in_flight.note(EVENTS[1])
+    assert numbers(in_flight.end("c")) == [0, 1]
+    assert len(in_flight._log) == 0
+
+
+def test_the_pods_in_flight_can_be_told(in_flight):
+    for uid in ("a", "b"):
+        in_flight.begin(uid)
+    in_flight.end("a")
+    assert list(in_flight) == ["b"]

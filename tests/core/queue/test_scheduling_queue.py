@@ -6,6 +6,7 @@ import pytest
 
 from moorage.core.model.cluster_event import Action, ClusterEvent, Resource, WakesOn
 from moorage.core.model.instructions import Fault
+from moorage.core.model.policy import Backoff
 from moorage.core.queue.scheduling_queue import Place, QueueSettings, SchedulingQueue
 from tests.core.driving import explode
 from tests.kit.models import make_pod, make_spec
@@ -250,3 +251,96 @@ def test_nothing_to_wait_for():
     assert (queue.ready(100.0), queue.next_wake()) == (True, None)
     queue.pop(100.0)
     assert (queue.ready(100.0), queue.next_wake()) == (False, None)
+
+
+def test_a_nudge_wakes_one_pod_whatever_rejected_it():
+    queue = rejected(WEB, DEAF)
+    queue.nudge(DEAF.uid, 200.0)
+    assert (place(queue, WEB), place(queue, DEAF)) == (Place.UNSCHEDULABLE, Place.ACTIVE)
+    queue.nudge(DEAF.uid, 200.0)
+    assert place(queue, DEAF) is Place.ACTIVE
+
+
+def test_a_nudge_in_the_backoff_waits_for_its_end():
+    queue = rejected(WEB)
+    queue.nudge(WEB.uid, 100.5)
+    assert place(queue, WEB) is Place.BACKOFF
+
+
+def test_a_nudge_in_flight_counts_at_the_end_of_the_try():
+    queue = queue_with(DEAF)
+    queue.pop(100.0)
+    queue.nudge(DEAF.uid, 100.0)
+    queue.requeue(DEAF.uid, frozenset({"Fit"}), 100.0)
+    assert place(queue, DEAF) is Place.BACKOFF
+
+
+def test_a_nudge_under_hold_counts_at_its_end():
+    queue = rejected(DEAF)
+    queue.hold(DEAF.uid, 101.0)
+    queue.nudge(DEAF.uid, 102.0)
+    assert place(queue, DEAF) is Place.GATED
+    queue.end_hold(DEAF.uid, 200.0)
+    assert place(queue, DEAF) is Place.ACTIVE
+
+
+def test_a_pod_that_is_held_back_has_not_been_tried():
+    queue = queue_with(WEB)
+    queue.pop(100.0)
+    queue.hold_back(WEB.uid, 100.0)
+    assert (place(queue, WEB), queue.get(WEB.uid).attempts, list(queue.in_flight())) == (Place.GATED, 0, [])
+
+
+def test_a_pod_that_was_only_held_keeps_its_age():
+    old, young = make_pod("old"), make_pod("young")
+    queue = queue_with(old, young)
+    for pod in (young, old):
+        queue.gate(pod.uid, 110.0)
+    queue.ungate(young.uid, 120.0, keeps_age=True)
+    queue.get(old.uid).age_from = 90.0
+    queue.ungate(old.uid, 120.0, keeps_age=True)
+    assert queue.pop(120.0).pod is old
+    assert queue.get(old.uid).added == 120.0
+
+
+def test_who_leaves_is_told():
+    left = []
+    queue = SchedulingQueue(lambda pod, since: (since,), lambda pod: {}, left=left.append)
+    queue.add(WEB, 100.0, gated=False)
+    queue.remove("nobody")
+    queue.remove(WEB.uid)
+    assert left == [WEB.uid]
+
+
+@pytest.mark.parametrize(
+    ("own", "seconds"),
+    [
+        (Backoff(), [1, 2, 4, 8, 10]),
+        (Backoff(initial=3.0), [3, 6, 10, 10, 10]),
+        (Backoff(initial=30.0), [30, 30, 30, 30, 30]),
+        (Backoff(longest=3.0), [1, 2, 3, 3, 3]),
+        (Backoff(longest=0.5), [0.5, 0.5, 0.5, 0.5, 0.5]),
+        (Backoff(2.0, 20.0), [2, 4, 8, 16, 20]),
+    ],
+)
+def test_a_backoff_of_the_pods_own(own, seconds):
+    queue = SchedulingQueue(lambda pod, since: (since,), lambda pod: {}, backoff_of=lambda pod: own)
+    assert [queue._backoff_seconds(WEB, count) for count in range(1, 6)] == seconds
+
+
+def test_pods_of_other_profiles_wait_apart_until_they_are_regrouped():
+    """The names of plugins are the same, what wakes them is not."""
+    sleepy: dict = {"Fit": (WakesOn(Resource.NODE, Action.DELETE),)}
+    lively: dict = {"Fit": (WakesOn(Resource.NODE, Action.ADD),)}
+    profiles = {WEB.uid: sleepy, DEAF.uid: lively}
+    queue = SchedulingQueue(lambda pod, since: (since,), lambda pod: profiles[pod.uid])
+    for pod in (WEB, DEAF):
+        queue.add(pod, 100.0, gated=False)
+        queue.pop(100.0)
+        queue.requeue(pod.uid, frozenset({"Fit"}), 100.0)
+    queue.wake(NODE_ADDED, 200.0)
+    assert (place(queue, WEB), place(queue, DEAF)) == (Place.UNSCHEDULABLE, Place.ACTIVE)
+    profiles[WEB.uid] = lively
+    queue.regroup(WEB.uid)
+    queue.wake(NODE_ADDED, 200.0)
+    assert place(queue, WEB) is Place.ACTIVE

@@ -50,18 +50,19 @@ class Aspects:
                 expressions.add(selection.expression)
             self._reads_class |= bool(selection.priority_classes)
             self._reads_scheduler |= bool(selection.scheduler_names)
-        self._values = tuple((key, known) for key, known in sorted(values.items()))
+        self._values = values
         self._expressions = frozenset(expressions)
 
     def key(self, pod: Pod) -> Hashable:
         """What tells the pod from others of its namespace."""
-        labels = pod.labels
         parts: list[Hashable] = []
-        for name, known in self._values:
-            value = labels.get(name)
-            parts.append(value if value is None or known is None or value in known else True)
+        values = self._values
+        for name, value in pod.labels.items():  # far fewer than the labels that hundreds of policies name
+            if name in values:
+                known = values[name]
+                parts.append((name, value if known is None or value in known else True))
         return (
-            tuple(parts),
+            frozenset(parts),
             pod.spec.priority_class if self._reads_class else "",
             pod.spec.scheduler_name if self._reads_scheduler else "",
             pod.holds & self._expressions if self._expressions else None,
