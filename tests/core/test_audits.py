@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moorage.core.audits import SAMPLES, Audits
+from moorage.core.audits import SAMPLES, Answer
+from moorage.core.cycle.consultation import Circumstances
 from moorage.core.engine import Engine, EngineConfig
 from moorage.core.model.events import NodeApplied, PodBound, PodPending, PolicyApplied, PolicyGone
-from moorage.core.model.extender import Extender, Verb
+from moorage.core.model.extender import Extender
 from moorage.core.model.instructions import Attempted, Audited, Bind
 from moorage.core.model.policy import (
     Backoff,
@@ -22,7 +23,7 @@ from moorage.core.model.policy import (
     Scoring,
     StrategyRule,
 )
-from moorage.core.policy.book import PolicyBook
+from moorage.core.model.policy_report import AuditReport
 from moorage.core.profile import DEFAULT_SCHEDULER_NAME, default_profile
 from tests.core.driving import Filtering, explode, of_type, placements, plain
 from tests.kit.models import make_node, make_pod
@@ -242,16 +243,12 @@ def test_without_policies_the_budget_hears_nothing():
 
 
 def test_pods_that_extenders_concern_are_skipped():
-    extender = Extender("http://x", frozenset({Verb.FILTER}))
-    profile = replace(default_profile(), extenders=(extender,))
-    book = PolicyBook(lambda name: {})
-    book.apply(audit(nodes=NOWHERE))
+    profile = replace(default_profile(), extenders=(Extender("http://extender.test", 1),))
     engine = Engine(EngineConfig(profiles={DEFAULT_SCHEDULER_NAME: profile}))
     engine.handle(PolicyApplied(audit(nodes=NOWHERE)), NOON)
-    pod = make_pod("web", cpu=10)
-    assert engine._audits.audit(pod, None, None, NOON) == []
+    assert engine._audits.audit(make_pod("web", cpu=10), Answer(), Circumstances(), NOON) == []
     (found,) = engine.policy_reports()
-    assert (found.audit.evaluated, found.audit.skipped) == (0, 1)
+    assert found.audit == AuditReport(skipped=1)
 
 
 def test_a_plugin_that_breaks_only_in_the_audit_harms_nobody(monkeypatch):
@@ -347,14 +344,8 @@ def test_an_audit_never_has_an_effect(steps, enforced, audits):
 def test_the_property_above_has_teeth():
     """Enforced, the same policy makes a difference."""
     steps = [PodPending(make_pod("w1", cpu=100, created=NOON))]
-    nowhere = {"nodes": NOWHERE}
-    assert any(isinstance(i, Bind) for i in run(steps, [(0, audit(**nowhere))]))
-    assert not any(isinstance(i, Bind) for i in run(steps, [(0, make_policy("e", **nowhere))]))
-
-
-def test_a_policy_that_is_not_in_the_book_has_no_figures():
-    audits = Audits(PolicyBook(lambda name: {}), lambda pod, merged: None, None)
-    assert audits.report(audit()).evaluated == 0
+    assert any(isinstance(i, Bind) for i in run(steps, [(0, audit(nodes=NOWHERE))]))
+    assert not any(isinstance(i, Bind) for i in run(steps, [(0, make_policy("e", nodes=NOWHERE))]))
 
 
 @pytest.mark.parametrize("verdict", [True, False])

@@ -53,7 +53,8 @@ def effects(*policies):
     for policy in policies:
         book.apply(policy)
     looks, census = Looks(), Census()
-    return PolicyEffects(book, looks, Audits(book, lambda pod, merged: None, None), census), looks, census
+    audits = Audits(book, lambda pod, merged: runner(), None)
+    return PolicyEffects(book, looks, audits, census), looks, census  # type: ignore[arg-type]
 
 
 def runner(*plugins):

@@ -135,6 +135,8 @@ class PoliciesMachine(EngineMachine):
         for placement in bind.placements:
             state = self.engine.cache.state(placement.ref.uid)
             queued = self.engine.queue.get(placement.ref.uid)
+            assert state is not None
+            assert queued is not None
             assert self.engine._turns.hold_of(queued.pod, self.driven.now) is None
             merged = self.engine.policies.shaping(state.pod).merged
             named = ",".join(ref.key for ref in merged.shaping)

@@ -208,3 +208,11 @@ def test_growth_counts_against_the_limit(alike, snapshot, monkeypatch):
         snapshot.set_node(make_node(f"n{number}"))
     assert cache.get(specs[1], snapshot) is alike
     assert cache.get(specs[0], snapshot) is None
+
+
+def test_runners_that_share_a_cache_have_entries_of_their_own(alike, snapshot):
+    cache, spec = AlikeCache(), make_spec()
+    cache.put(spec, alike, 1)
+    assert cache.get(spec, snapshot, 1) is alike
+    assert cache.get(spec, snapshot, 2) is None
+    assert cache.get(spec, snapshot) is None

@@ -304,7 +304,7 @@ def test_a_pod_that_was_only_held_keeps_its_age():
 
 
 def test_who_leaves_is_told():
-    left = []
+    left: list[str] = []
     queue = SchedulingQueue(lambda pod, since: (since,), lambda pod: {}, left=left.append)
     queue.add(WEB, 100.0, gated=False)
     queue.remove("nobody")
