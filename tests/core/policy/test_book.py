@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moorage.core.model.pod import OwnerRef
-from moorage.core.model.policy import LimitRule, Mode, PolicyRef
+from moorage.core.model.policy import LimitRule, Mode, PolicyRef, Scoring
 from moorage.core.policy.book import UNTOUCHED, PolicyBook
 from moorage.core.policy.canary import owner_key, takes_part
 from moorage.core.policy.matching import selects
@@ -197,3 +197,19 @@ def test_memory_makes_no_difference(changes):
             assert {p.ref for p in shaping.audited} == {p.ref for p in chosen if p.mode is Mode.AUDIT}
             assert set(book.selects(pod)) == {p.ref for p in chosen}
             assert all(book.is_of(p, pod) == (p in chosen) for p in policies.values())
+
+
+def test_fields_that_are_lost_are_those_of_pods_that_were_asked_about():
+    scoring = Scoring(weights={"ImageLocality": 0, "NodeAffinity": 1})
+    winner, loser = make_policy("w", precedence=1, scoring=scoring), make_policy("p", scoring=scoring)
+    book = book_of(winner, loser)
+    assert book.lost(loser.ref) == ()
+    book.shaping(make_pod("x"))
+    fields = [(lost.field, lost.winner) for lost in book.lost(loser.ref)]
+    assert fields == [
+        ("scoring.weights.ImageLocality", winner.ref),
+        ("scoring.weights.NodeAffinity", winner.ref),
+    ]
+    assert book.lost(winner.ref) == ()
+    book.remove(winner.ref)
+    assert book.lost(loser.ref) == ()

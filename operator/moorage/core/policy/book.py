@@ -64,6 +64,7 @@ class PolicyBook:
         self._scopes: dict[str, _Scope] = {}
         self._recent: dict[str, _Recent] = {}
         self._shapings: dict[tuple[Policy, ...], Shaping] = {}
+        self._lost: dict[PolicyRef, set[LostField]] | None = None  # worked out when somebody asks
         self._mergers: dict[
             tuple[Policy, ...], Merged
         ] = {}  # by the policies, in merge order as far as enforced
@@ -105,6 +106,7 @@ class PolicyBook:
     def _forget(self, ref: PolicyRef, before: Policy | None) -> None:
         """Drop the answers that the change touches."""
         self._calendars.pop(ref, None)
+        self._lost = None
         self._recent.clear()
         if ref.namespace:
             self._scopes.pop(ref.namespace, None)
@@ -164,10 +166,12 @@ class PolicyBook:
 
     def lost(self, ref: PolicyRef) -> tuple[LostField, ...]:
         """The fields of a policy that another one sets first for some of the pods asked about, in order of name."""
-        found = {
-            lost for shaping in self._shapings.values() for loser, lost in shaping.merged.lost if loser == ref
-        }
-        return tuple(sorted(found, key=lambda lost: (lost.field, lost.winner)))
+        if self._lost is None:
+            self._lost = {}
+            for merged in {shaping.merged for shaping in self._shapings.values()}:
+                for loser, lost in merged.lost:
+                    self._lost.setdefault(loser, set()).add(lost)
+        return tuple(sorted(self._lost.get(ref, ()), key=lambda lost: (lost.field, lost.winner)))
 
     def _remembered(self, pod: Pod) -> Shaping | None:
         """What was answered for this very pod, if nothing of it that counts has changed."""
@@ -237,6 +241,7 @@ class PolicyBook:
             audited = tuple(policy for policy in key if policy.mode is Mode.AUDIT)
             shaping = Shaping(self._merged(enforced), audited, tuple(policy.ref for policy in key))
             self._shapings[key] = shaping
+            self._lost = None
         return shaping
 
 
