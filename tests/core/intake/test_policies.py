@@ -36,6 +36,17 @@ def test_a_change_keeps_the_runners_that_it_does_not_touch():
     assert after[1] is before[1]
 
 
+def test_a_pod_that_waits_for_room_waits_by_the_plugins_of_its_policies():
+    driven = cluster(make_policy("p", nodes=NodeRules()))
+    pod = make_pod("big", cpu=90_000)
+    driven.tell(pod)
+    driven.run()
+    driven.tell(PolicyApplied(make_policy("p", nodes=NodeRules(keep_free={"cpu": 1}))))
+    assert driven.place_of(pod) == "unschedulable"
+    waiting = driven.engine.queue._unschedulable
+    assert waiting._rooms[waiting._places[pod.uid]].wakes is runner_of(driven, pod).wakes
+
+
 def test_pods_of_the_same_policies_share_a_runner():
     driven = cluster(make_policy("p", nodes=NodeRules()))
     assert runner_of(driven, make_pod("one", cpu=1)) is runner_of(driven, make_pod("two", cpu=2))
