@@ -10,7 +10,7 @@ N      ?= 2000
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help env demo check lint test test-unit test-integration parity bench sandbox assets oracle lock fmt clean
+.PHONY: help env demo check lint test test-unit test-integration parity bench sandbox assets oracle crds lock fmt clean
 
 ## help: this list
 help:
@@ -66,6 +66,10 @@ assets: $(VENV)/.python
 ## oracle: build the program that says what kube-scheduler decides once (or use MOORAGE_ORACLE)
 oracle: $(VENV)/.python
 	@$(BIN)/python -m tests.parity.build
+
+## crds: write crds/*.yaml anew from scripts/crds.source.yaml
+crds: $(VENV)/.package
+	$(BIN)/python scripts/crds.py
 
 ## lock: pin the newest allowed versions of all dependencies anew
 lock: $(VENV)/.uv
