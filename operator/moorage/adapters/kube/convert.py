@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any, Final
 from weakref import WeakValueDictionary
 
@@ -32,6 +31,7 @@ from moorage.core.model.taint import Taint
 
 _FINISHED: Final = ("Succeeded", "Failed")
 _NO_CONDITION: Final = ("", "", "")
+_NO_HOLDS: Final[frozenset[str]] = frozenset()
 _SCHEDULED, _DISRUPTED = "PodScheduled", "DisruptionTarget"
 
 
@@ -52,13 +52,22 @@ class Converter:
 
     ``PodSpec`` objects live as long as a pod that uses them, and the most recent ones a bit longer: a template
     whose pods come one at a time is still read once, and templates that are gone do not fill the memory.
+
+    ``holds`` says which expressions of policies are true of a raw pod (``Pod.holds``); it must not raise.
     """
 
-    def __init__(self, *, recent_templates: int = 1024, shared_values: int = 8192) -> None:
+    def __init__(
+        self,
+        *,
+        recent_templates: int = 1024,
+        shared_values: int = 8192,
+        holds: Callable[[Mapping[str, Any]], frozenset[str]] | None = None,
+    ) -> None:
         self._specs: WeakValueDictionary[bytes, PodSpec] = WeakValueDictionary()
         self._recent: Recent[bytes, PodSpec] = Recent(recent_templates)
         self._resized: Recent[tuple[bytes, bytes], Requests] = Recent(recent_templates)
         self._sharing = Sharing(shared_values)
+        self._holds = holds
 
     def pod(self, obj: Mapping[str, Any]) -> Pod:
         """Read a pod."""
@@ -83,14 +92,15 @@ class Converter:
             labels=self._text_map(metadata.get("labels"), "metadata.labels", reader),
             node_name=node_name,
             volumes=self._volumes(raw_spec.get("volumes"), name, reader),
-            created=seconds(metadata.get("creationTimestamp"), "metadata.creationTimestamp", reader),
-            started=None if started is None else seconds(started, "status.startTime", reader),
+            created=reader.time(metadata.get("creationTimestamp"), "metadata.creationTimestamp"),
+            started=None if started is None else reader.time(started, "status.startTime"),
             deleting=deleting,
             preempted=deleting and _preempted(conditions, reader),
             finished=status.get("phase") in _FINISHED,
             nominated_node=reader.text(status.get("nominatedNodeName"), "status.nominatedNodeName"),
             gates=_gates(raw_spec.get("schedulingGates"), reader),
             owner=self._owner(metadata.get("ownerReferences"), reader),
+            holds=_NO_HOLDS if self._holds is None else self._holds(obj),
             scheduled_condition=self._scheduled(conditions, reader),
         )
         if reader.problems:
@@ -285,18 +295,6 @@ def _images(value: object, reader: Reader) -> dict[str, int]:
         for name in reader.texts(item.get("names"), f"{path}.names"):
             images.setdefault(sys.intern(name), size)
     return images
-
-
-def seconds(value: object, path: str, reader: Reader) -> float:
-    """Seconds since the epoch of an RFC 3339 time, 0 if there is none."""
-    if value is None:
-        return 0.0
-    try:
-        time = datetime.fromisoformat(value)  # type: ignore[arg-type]
-        return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
-    except (TypeError, ValueError):
-        reader.report(path, f"must be an RFC 3339 time, not {value!r:.40}")
-        return 0.0
 
 
 def _checked(value: dict[str, str], path: str) -> dict[str, str]:

@@ -7,6 +7,7 @@ bad field neither hides the others nor stops the queue.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any, Final
 
 INT32: Final = (-(1 << 31), (1 << 31) - 1)
@@ -103,6 +104,17 @@ class Reader:
             self.report(path, f"must be true or false, not {kind_of(value)} ({value!r:.40})")
             return False
         return value
+
+    def time(self, value: object, path: str) -> float:
+        """Seconds since the epoch of an RFC 3339 time, 0 if absent."""
+        if value is None:
+            return 0.0
+        try:
+            time = datetime.fromisoformat(value)  # type: ignore[arg-type]
+            return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
+        except (TypeError, ValueError):
+            self.report(path, f"must be an RFC 3339 time, not {value!r:.40}")
+            return 0.0
 
 
 def kind_of(value: object) -> str:
