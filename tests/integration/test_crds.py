@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -84,8 +85,9 @@ def test_only_policies_of_the_cluster_select_namespaces(api):
 
 @pytest.mark.parametrize("field", ["gang", "quota", "ordering", "aging"])
 def test_knows_no_field_that_does_nothing(api, field):
+    spec: Any = {field: {}}
     with pytest.raises(ApiError, match=f'unknown field "spec.{field}"'):
-        create(api, make_policy(**{field: {}}))
+        create(api, make_policy(**spec))
 
 
 def test_status_is_written_apart_from_the_spec(api):

@@ -5,11 +5,9 @@ import pytest
 from moorage.adapters.kube.convert import Converter
 from moorage.adapters.policy.expressions import compile_pod_expression
 from moorage.adapters.policy.pod_expressions import MAX_TEXT, MAX_VALUES, PodExpressions
-from moorage.core.model.policy import PolicyRef
 
 ONE = "pod.spec.containers.size() == 1"
 CHEAP = "quantity(pod.spec.containers[0].resources.requests.cpu) < 1"
-P, Q = PolicyRef("", "p"), PolicyRef("team", "q")
 
 
 def pod(name="a", *, containers=1, **metadata):
@@ -20,10 +18,13 @@ def pod(name="a", *, containers=1, **metadata):
     }
 
 
+def compiled(*texts):
+    return {text: compile_pod_expression(text) for text in texts}
+
+
 def using(*texts):
     expressions = PodExpressions()
-    for index, text in enumerate(texts):
-        expressions.use(PolicyRef("", str(index)), compile_pod_expression(text))
+    expressions.only(compiled(*texts))
     return expressions
 
 
@@ -43,18 +44,14 @@ def test_those_that_hold():
     assert expressions.failures == {}
 
 
-def test_says_whether_pods_must_be_read_again():
-    expressions = PodExpressions()
-    assert expressions.use(P, compile_pod_expression(ONE))
-    assert not expressions.use(Q, compile_pod_expression(ONE))
-    assert not expressions.use(P, None)
-    assert expressions(pod()) == {ONE}
-    assert expressions.use(Q, None)
-    assert expressions(pod()) == frozenset()
-    assert not expressions.use(Q, None)
-    assert expressions.use(P, compile_pod_expression(ONE))
-    assert expressions.use(P, compile_pod_expression(CHEAP))
+def test_only_those_that_it_was_given_last():
+    expressions = using(ONE)
+    expressions.only(compiled(ONE, CHEAP))
+    assert expressions(pod()) == {ONE, CHEAP}
+    expressions.only(compiled(CHEAP))
     assert expressions(pod()) == {CHEAP}
+    expressions.only({})
+    assert expressions(pod()) == frozenset()
 
 
 @pytest.mark.parametrize(
@@ -71,7 +68,7 @@ def test_what_fails_does_not_hold_and_is_counted(text, error):
     count, last = expressions.failures[text]
     assert count == 1
     assert error in last
-    expressions.use(PolicyRef("", "1"), None)
+    expressions.only(compiled(ONE))
     assert expressions.failures == {}
 
 

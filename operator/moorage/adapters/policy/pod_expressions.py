@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import orjson
 
 from moorage.adapters.kube.sharing import Recent
 from moorage.adapters.policy.expressions import PodExpression, pod_context
-from moorage.core.model.policy import ExpressionError, PolicyRef
+from moorage.core.model.policy import ExpressionError
 
 #: A pod's part that is spoken of may have so many values and characters; with more the expressions fail for it.
 MAX_VALUES: Final = 2000
@@ -22,28 +22,22 @@ class PodExpressions:
     """The expressions in use by policies, evaluated together; costs nothing while there are none.
 
     Pods that are equal in all that is spoken of, as those of one template mostly are, are evaluated once.
+    ``failures`` says by text how many evaluations failed, and how the last one did.
     """
 
     def __init__(self, *, recent: int = 4096) -> None:
-        self._used: dict[PolicyRef, PodExpression] = {}
         self._expressions: dict[str, PodExpression] = {}
         self._spoken: tuple[tuple[str, ...], ...] = ()
         self._known: Recent[bytes, frozenset[str]] = Recent(recent)
         self._recent = recent
-        self.failures: dict[str, tuple[int, str]] = {}  # text -> how many, and the last one in words
+        self.failures: dict[str, tuple[int, str]] = {}
 
-    def use(self, ref: PolicyRef, expression: PodExpression | None) -> bool:
-        """Let a policy have this expression (None: no more); whether pods that were read already differ now."""
-        if expression is None:
-            self._used.pop(ref, None)
-        else:
-            self._used[ref] = expression
-        before = set(self._expressions)
-        self._expressions = {used.text: used for used in self._used.values()}
-        self._spoken = _outermost(path for used in self._expressions.values() for path in used.spoken)
+    def only(self, expressions: Mapping[str, PodExpression]) -> None:
+        """Evaluate just these, by their texts, from now on; pods that were read already have to be read again."""
+        self._expressions = dict(expressions)
+        self._spoken = _outermost(path for used in expressions.values() for path in used.spoken)
         self._known = Recent(self._recent)
-        self.failures = {text: kept for text, kept in self.failures.items() if text in self._expressions}
-        return set(self._expressions) != before
+        self.failures = {text: kept for text, kept in self.failures.items() if text in expressions}
 
     def __call__(self, pod: Mapping[str, Any]) -> frozenset[str]:
         """The texts of those expressions that are true of a raw pod; never raises."""
@@ -75,7 +69,7 @@ class PodExpressions:
         self.failures[text] = (count + 1, str(error))
 
 
-def _outermost(paths: Any) -> tuple[tuple[str, ...], ...]:
+def _outermost(paths: Iterable[tuple[str, ...]]) -> tuple[tuple[str, ...], ...]:
     """The paths without those that lie within another one."""
     found: list[tuple[str, ...]] = []
     for path in sorted(set(paths), key=lambda path: (len(path), path)):
