@@ -8,6 +8,7 @@ import pytest
 
 from moorage.cli.cases import decide_case, read_case
 from tests.kit.builders import make_container, make_node, make_pod
+from tests.kit.raw_policies import make_policy
 
 
 def case(*objects, pods=(), **more):
@@ -369,3 +370,44 @@ def test_devices_and_declared_features():
     assert (first["chosen"], first["filtered"]) == ("b", {"a": rejection})
     assert {refused["plugin"] for refused in second["filtered"].values()} == {"NodeDeclaredFeatures"}
     assert "2 node(s) didn't match Pod's required features." in second["message"]
+# -- policies ------------------------------------------------------------------------------------
+
+
+def test_policies_among_the_objects_decide():
+    policy = make_policy("spot", nodes={"selector": {"matchLabels": {"pool": "spot"}}})
+    nodes = make_node("a"), make_node("b", labels={"pool": "spot"})
+    (result,) = decide(policy, *nodes, pods=[make_pod("p")])
+    assert (result["feasible"], result["chosen"]) == (["b"], "b")
+    assert result["filtered"]["a"] == {
+        "plugin": "PolicyNodes",
+        "reasons": ['node(s) didn\'t match the node selector of policy "spot"'],
+        "code": "UnschedulableAndUnresolvable",
+    }
+    (without,) = decide(*nodes, pods=[make_pod("p")])
+    assert without["feasible"] == ["a", "b"]
+
+
+def test_each_pod_of_a_case_counts_for_the_next():
+    policy = make_policy("one", limits=[{"topologyKey": "kubernetes.io/hostname", "maxPods": 1}])
+    nodes = [make_node(name, labels={"kubernetes.io/hostname": name}) for name in "ab"]
+    results = decide(policy, *nodes, pods=[make_pod(name) for name in "pqr"])
+    assert [result["chosen"] for result in results] == ["a", "b", None]
+    assert {rejection["plugin"] for rejection in results[2]["filtered"].values()} == {"PolicyLimits"}
+
+
+@pytest.mark.parametrize(("now", "goes"), [("2030-01-01T21:59:59Z", False), ("2030-01-01T22:00:00Z", True)])
+def test_the_time_of_a_case_opens_windows(now, goes):
+    policy = make_policy("night", windows=[{"start": "22:00", "end": "06:00"}])
+    (result,) = decide(
+        policy, make_node("a"), pods=[make_pod("p", metadata={"creationTimestamp": now})], now=now
+    )
+    assert result["chosen"] == ("a" if goes else None)
+    if not goes:
+        assert result["preenqueue"]["reasons"][0].startswith(
+            'held by policy "night" until 2030-01-01T22:00:00Z'
+        )
+
+
+def test_a_policy_that_is_wrong_is_an_error_that_names_the_field():
+    text = error(case(make_policy("p", limits=[{"topologyKey": "z"}]), pods=[]))
+    assert text == "objects[0].spec.limits[0].maxPods: is missing"

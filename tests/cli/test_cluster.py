@@ -4,7 +4,9 @@ import pytest
 
 from moorage.cli.cluster import Intake, Source
 from moorage.core.engine import EngineConfig
+from moorage.core.model.events import UsageSample
 from tests.kit.builders import make_node, make_pod
+from tests.kit.raw_policies import make_policy
 
 NOW = 1000.0
 
@@ -93,7 +95,7 @@ def test_problems_of_all_objects_are_found_with_their_place():
         {"kind": "Pod", "apiVersion": "apps/v1", "metadata": {"name": "x"}},
         {"kind": "pods", "apiVersion": "v1", "metadata": {"name": "x"}},
         "text",
-        {"kind": "SchedulingPolicy", "apiVersion": "moorage.dev/v1alpha1", "metadata": {"name": "x"}},
+        make_policy("x", "default", mode="On"),
     )
     cluster = result.cluster(NOW)
     effects = "NoSchedule, PreferNoSchedule, NoExecute"
@@ -105,7 +107,7 @@ def test_problems_of_all_objects_are_found_with_their_place():
         "f.yaml, document 5: kind: Pod is a kind of v1, not of apps/v1",
         "f.yaml, document 6: kind: v1 has no kind 'pods'; is Pod meant?",
         "f.yaml, document 7: must be an object, not a string",
-        "f.yaml, document 8: kind: SchedulingPolicy is not supported by this version",
+        "f.yaml, document 8: spec.mode: must be one of Enforce, Audit, Disabled, not 'On'",
     ]
     assert len(result.errors) == 8
     assert [node.name for node in cluster.nodes] == ["n"]
@@ -175,3 +177,46 @@ def test_an_engine_knows_the_cluster_and_the_nominations():
     engine = cluster.engine(EngineConfig(), NOW)
     assert engine.stats()["nodes"] == 1
     assert engine.stats()["pods"] == 1
+
+
+# -- policies and samples ------------------------------------------------------------------------
+
+
+def test_policies_are_read_before_pods_and_tell_which_expressions_hold():
+    one = "pod.spec.containers.size() == 1"
+    two = "pod.spec.containers.size() == 2"
+    policies = [make_policy(name, selector={"expression": text}) for name, text in (("a", one), ("b", two))]
+    result = intake(make_pod("p"), *policies, make_policy("mine", "team"))
+    cluster = result.cluster(NOW)
+    assert [policy.ref.key for policy in cluster.policies] == ["a", "b", "team/mine"]
+    assert cluster.waiting[0].holds == {one}
+
+
+def test_what_is_odd_about_a_policy_is_a_warning():
+    result = intake(make_policy("p", canary={"percent": 0}, pendingDeadline="1h"))
+    assert len(result.cluster(NOW).policies) == 1
+    assert (result.errors, [problem.field for problem in result.problems]) == ([], ["spec.canary.percent"])
+
+
+def test_a_policy_may_weigh_scoring_plugins_only():
+    result = intake(make_policy("p", scoring={"weights": {"ImageLocality": 0, "NodePorts": 1}}))
+    assert result.cluster(NOW).policies == []
+    assert [problem.field for problem in result.errors] == ["spec.scoring.weights.NodePorts"]
+
+
+def test_samples_of_real_use():
+    metrics = {
+        "apiVersion": "metrics.k8s.io/v1beta1",
+        "kind": "NodeMetrics",
+        "metadata": {"name": "a"},
+        "timestamp": "2030-01-01T00:00:00Z",
+        "usage": {"cpu": "1500m", "memory": "1Gi"},
+    }
+    listed = {"apiVersion": "metrics.k8s.io/v1beta1", "kind": "NodeMetricsList", "items": [metrics]}
+    cluster = intake(listed).cluster(NOW)
+    assert cluster.samples == {"a": UsageSample(1893456000.0, {"cpu": 1500, "memory": 1 << 30})}
+    broken = intake(
+        {**metrics, "timestamp": None}, {**metrics, "metadata": {"name": "b"}, "usage": {"cpu": "x"}}
+    )
+    assert broken.cluster(NOW).samples == {}
+    assert [problem.field for problem in broken.errors] == ["timestamp", "usage.cpu"]

@@ -11,6 +11,7 @@ from moorage.cli import main
 from moorage.cli.cluster import Intake, Source
 from moorage.cli.simulate import run
 from tests.kit.builders import make_node, make_pod
+from tests.kit.raw_policies import make_policy
 
 DEMO = Path(__file__).resolve().parents[2] / "examples" / "demo"
 
@@ -309,3 +310,38 @@ def test_brief_records_keep_what_a_table_shows():
     ((_, brief),) = run(cluster, 0.0, brief=True).tried
     assert (brief.chosen, brief.best, brief.message) == (full.chosen, full.best, full.message)
     assert brief.scores == {node: full.scores[node] for node in ("a", "b")}
+
+
+# -- policies ------------------------------------------------------------------------------------
+
+
+def test_policies_of_other_files_are_in_force(simulate, tmp_path):
+    documents = make_node("a"), make_node("b", labels={"pool": "spot"}), make_pod("p")
+    folder = tmp_path / "policies"
+    folder.mkdir()
+    policy = make_policy("spot", nodes={"selector": {"matchLabels": {"pool": "spot"}}})
+    (folder / "spot.yaml").write_text(yaml.safe_dump(policy))
+    assert placements(simulate(*documents, options=JSON)) == {"p": "a"}
+    assert placements(simulate(*documents, options=(*JSON, "--policy", str(folder)))) == {"p": "b"}
+    assert placements(simulate(*documents, policy, options=JSON)) == {"p": "b"}
+
+
+def test_the_time_may_be_given(simulate):
+    night = make_policy("night", windows=[{"start": "22:00", "end": "06:00", "timeZone": "Europe/Berlin"}])
+    documents = make_node("a"), make_pod("p"), night
+    at = [
+        simulate(*documents, options=(*JSON, "--now", f"2030-01-01T{time}:00Z"))
+        for time in ("20:59", "21:00")
+    ]
+    assert [placements(result) for result in at] == [{"p": None}, {"p": "a"}]
+    table = simulate(*documents, options=("--now", "2030-01-01T12:00:00Z"))
+    assert 'held by policy "night" until' in table.stdout
+    wrong = simulate(*documents, options=("--now", "noon"))
+    assert wrong.exit_code == 2
+    assert "RFC 3339" in wrong.stderr
+
+
+def test_a_policy_that_is_wrong(simulate):
+    result = simulate(make_node("a"), make_pod("p"), make_policy("p", mode="On"))
+    assert result.exit_code == 2
+    assert "document 3: spec.mode: must be one of" in result.stderr

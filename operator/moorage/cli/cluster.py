@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,8 +11,9 @@ from moorage.adapters.kube.convert import Converter
 from moorage.adapters.kube.defaults import PriorityClasses, complete_node, complete_pod, expand, with_identity
 from moorage.adapters.kube.kinds import Kind, Role, look_up
 from moorage.adapters.kube.storage_defaults import complete_storage
-from moorage.adapters.kube.validate import Problem, check, check_type
+from moorage.adapters.kube.validate import NodeSample, Problem, Value, check, check_metadata, check_type
 from moorage.core.engine import Engine, EngineConfig
+from moorage.core.framework.interface import ScorePlugin
 from moorage.core.model.budget import DisruptionBudget
 from moorage.core.model.device_class import DeviceClass
 from moorage.core.model.events import (
@@ -22,15 +23,24 @@ from moorage.core.model.events import (
     NodeApplied,
     PodBound,
     PodPending,
+    PolicyApplied,
     StorageApplied,
+    UsageMeasured,
+    UsageSample,
     WorkloadApplied,
 )
 from moorage.core.model.node import Node
 from moorage.core.model.pod import Pod
+from moorage.core.model.policy import Policy
 from moorage.core.model.storage import StorageObject
 from moorage.core.model.workload import Namespace, Workload
+from moorage.core.profile import REGISTRY
 
 _POD = Kind("Pod", namespaced=True, role=Role.USED)
+_POLICY_KINDS = ("SchedulingPolicy", "ClusterSchedulingPolicy")
+
+#: The plugins that a policy may weigh.
+SCORE_PLUGINS = frozenset(name for name, make in REGISTRY.items() if isinstance(make(), ScorePlugin))
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +77,8 @@ class Cluster:
     namespaces: list[Namespace] = field(default_factory=list)
     workloads: list[Workload] = field(default_factory=list)
     device_classes: list[DeviceClass] = field(default_factory=list)
+    policies: list[Policy] = field(default_factory=list)
+    samples: dict[str, UsageSample] = field(default_factory=dict)  # by node
     abrupt: set[str] = field(default_factory=set)
     raw_pods: dict[str, Mapping[str, Any]] = field(default_factory=dict)  # by UID, complete
     raw_nodes: dict[str, Mapping[str, Any]] = field(default_factory=dict)  # by name
@@ -89,6 +101,10 @@ class Cluster:
             engine.handle(BudgetApplied(budget), now)
         for obj in complete_storage(self.storage):
             engine.handle(StorageApplied(obj), now)
+        for policy in self.policies:
+            engine.handle(PolicyApplied(policy), now)
+        if self.samples:
+            engine.handle(UsageMeasured(self.samples), now)
         for pod in self.bound:
             engine.handle(PodBound(pod), now)
         for pod in (*self.waiting, *self.asked):
@@ -136,8 +152,6 @@ class Intake:
             kind = look_up(item["apiVersion"], item["kind"])
             if kind.role is Role.USED:
                 self._add(item, kind, where, asked=False)
-            elif kind.role is Role.REFUSED:
-                self.problems.append(where.problem("kind", kind.remark))
             else:
                 self._skip(item, kind, where)
 
@@ -159,8 +173,11 @@ class Intake:
     def cluster(self, now: float) -> Cluster:
         """Complete and read everything that was taken in; pods that do not say when they started did so now."""
         result = Cluster(skipped=self._skipped)
+        holds = self._read_policies(result)
         for item in self._items:
             obj, name = item.obj, item.kind.name
+            if name in _POLICY_KINDS:
+                continue
             if name == "Node":
                 obj = complete_node(obj)
             elif name == "Pod":
@@ -172,29 +189,37 @@ class Intake:
             self._report(item.source, found.odd, warning=True)
             if found.wrong:
                 continue
-            match found.value:
-                case Node() as node:
-                    result.nodes.append(node)
-                    result.raw_nodes[node.name] = obj
-                case DisruptionBudget() as budget:
-                    result.budgets.append(budget)
-                case Pod() as pod:
-                    if not pod.finished:
-                        _sort_pod(pod, item, result, now)
-                        result.raw_pods[pod.uid] = obj
-                case Namespace() as namespace:
-                    result.namespaces.append(namespace)
-                case Workload() as workload:
-                    result.workloads.append(workload)
-                case DeviceClass() as device_class:
-                    result.device_classes.append(device_class)
-                case None:
-                    pass
-                case storage:
-                    result.storage.append(storage)
+            if holds is not None and isinstance(found.value, Pod):
+                found.value = replace(found.value, holds=holds(obj))
+            _sort(found.value, item, obj, result, now)
         result.nodes.sort(key=lambda node: node.name)
         result.bound.sort(key=lambda pod: (pod.namespace, pod.name))
         return result
+
+    def _read_policies(self, result: Cluster) -> Callable[[Mapping[str, Any]], frozenset[str]] | None:
+        """Read the policies, which must be known before the pods are; what says which expressions hold for a pod."""
+        items = [item for item in self._items if item.kind.name in _POLICY_KINDS]
+        if not items:
+            return None
+        from moorage.adapters.policy.pod_expressions import PodExpressions  # takes long to import
+        from moorage.adapters.policy.reading import read_policy
+
+        expressions = {}
+        for item in items:
+            wrong = check_metadata(item.obj)
+            self._report(item.source, wrong)
+            if wrong:
+                continue
+            found = read_policy(item.obj, SCORE_PLUGINS)
+            self._report(item.source, found.wrong)
+            self._report(item.source, found.odd, warning=True)
+            if found.policy is not None:
+                result.policies.append(found.policy)
+            if found.pod_expression is not None:
+                expressions[found.pod_expression.text] = found.pod_expression
+        holds = PodExpressions()
+        holds.only(expressions)
+        return holds
 
     def _add(self, obj: Mapping[str, Any], kind: Kind, source: Source, *, asked: bool) -> None:
         metadata = obj.get("metadata")
@@ -226,6 +251,32 @@ class Intake:
 
     def _report(self, source: Source, wrong: Iterable[tuple[str, str]], *, warning: bool = False) -> None:
         self.problems += [source.problem(field, message, warning=warning) for field, message in wrong]
+
+
+def _sort(value: Value, item: _Item, obj: Mapping[str, Any], result: Cluster, now: float) -> None:
+    """Put what was read where it belongs."""
+    match value:
+        case Node() as node:
+            result.nodes.append(node)
+            result.raw_nodes[node.name] = obj
+        case DisruptionBudget() as budget:
+            result.budgets.append(budget)
+        case Pod() as pod:
+            if not pod.finished:
+                _sort_pod(pod, item, result, now)
+                result.raw_pods[pod.uid] = obj
+        case Namespace() as namespace:
+            result.namespaces.append(namespace)
+        case Workload() as workload:
+            result.workloads.append(workload)
+        case DeviceClass() as device_class:
+            result.device_classes.append(device_class)
+        case NodeSample(node_name, sample):
+            result.samples[node_name] = sample
+        case None:
+            pass
+        case storage:
+            result.storage.append(storage)
 
 
 def _sort_pod(pod: Pod, item: _Item, result: Cluster, now: float) -> None:

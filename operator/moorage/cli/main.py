@@ -19,6 +19,8 @@ _COMMANDS: Final = {
     "run": "Schedule the pods of a cluster.",
     "check": "Check permissions and API versions of a cluster.",
     "simulate": "Place the pods of manifests, without a cluster, and show why.",
+    "policy": "Check policies, and explain what they mean for a pod.",
+    "crds": "Print the CustomResourceDefinitions of policies.",
     "decide": "Answer cases, one a line, with the full record of each decision.",
 }
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import click
 
+from moorage.adapters.kube.fields import Reader
 from moorage.cli.cluster import Cluster, Intake
 from moorage.cli.manifests import find, read
 from moorage.core.engine import EngineConfig
@@ -38,7 +39,15 @@ class Simulation:
 
 @click.command("simulate", short_help="Place the pods of manifests, without a cluster, and show why.")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.option(
+    "--policy",
+    "policies",
+    multiple=True,
+    metavar="FILE",
+    help="Policies in force, as a manifest or a folder; may be given several times.",
+)
 @click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@click.option("--now", metavar="TIME", help="The time it is, as in 2030-01-01T22:00:00Z; default: the clock.")
 @click.option(
     "--scheduler-name",
     "scheduler_names",
@@ -53,14 +62,19 @@ class Simulation:
     help="Count nodes that report not to be ready as tainted, as `moorage run` does.",
 )
 def simulate(
-    files: tuple[str, ...], output: str, scheduler_names: tuple[str, ...], node_ready_guard: bool
+    files: tuple[str, ...],
+    policies: tuple[str, ...],
+    output: str,
+    now: str | None,
+    scheduler_names: tuple[str, ...],
+    node_ready_guard: bool,
 ) -> None:
     """Place the pending pods of the manifests in FILE... and show where each went, and why.
 
     FILE is a YAML or JSON manifest, a folder of them, or - for standard input. Nodes, pods that are bound
-    already (spec.nodeName) and pending ones may come in any order, and lists, as `kubectl get -o yaml` writes
-    them, are welcome. Pods are placed by priority, then by age, then as they are listed. Nothing is written
-    anywhere.
+    already (spec.nodeName), pending ones, policies and NodeMetrics may come in any order, and lists, as
+    `kubectl get -o yaml` writes them, are welcome. Pods are placed by priority, then by age, then as they are
+    listed. Nothing is written anywhere.
 
     Exit status 0: every pod found a node; 3: some did not; 2: the input is broken.
 
@@ -68,25 +82,26 @@ def simulate(
     Examples:
       moorage simulate examples/demo
       kubectl get nodes,pods -A -o yaml | moorage simulate - new-deployment-pods.yaml
+      moorage simulate cluster.yaml --policy policies/ --now 2030-01-01T23:00:00+01:00
       moorage simulate -o json cluster.yaml | jq '.results[] | select(.chosen == null) | .message'
     """
     from moorage.cli import (
         render,
     )  # rich takes a while to import, and an error in the options should not wait
 
+    instant = time.time() if now is None else _instant(now)
     intake = Intake()
-    for path in find(files, intake.problems):
+    for path in find((*files, *policies), intake.problems):
         for obj, source in read(path, intake.problems):
             intake.add(obj, source)
-    now = time.time()
-    cluster = intake.cluster(now)
+    cluster = intake.cluster(instant)
     if intake.errors:
         render.show_problems(intake.errors, as_json=output == "json")
         sys.exit(BAD_INPUT)
     with render.progress("placing pods") as advance:
         simulation = run(
             cluster,
-            now,
+            instant,
             scheduler_names,
             node_ready_guard=node_ready_guard,
             brief=output == "table",
@@ -135,6 +150,14 @@ def run(
         elif decision.clears_nomination and pod.nominated_node:
             engine.handle(PodPending(replace(pod, nominated_node="")), now)
     return Simulation(tried, cluster.nodes, bound, len(cluster.waiting) - len(wanted))
+
+
+def _instant(text: str) -> float:
+    reader = Reader()
+    instant = reader.time(text, "--now")
+    if reader.problems:
+        raise click.BadParameter(reader.problems[0][1], param_hint="--now")
+    return instant
 
 
 def next_best(decision: Decision) -> str | None:

@@ -64,9 +64,11 @@ def test_mistakes(api_version, kind, remark):
 @pytest.mark.parametrize(
     ("kind", "namespaced"), [("SchedulingPolicy", True), ("ClusterSchedulingPolicy", False)]
 )
-def test_policies_are_refused_and_not_ignored(kind, namespaced):
-    found = look_up("moorage.dev/v1alpha1", kind)
-    assert found == Kind(kind, namespaced, Role.REFUSED, f"{kind} is not supported by this version")
+def test_policies(kind, namespaced):
+    assert look_up("moorage.dev/v1alpha1", kind) == Kind(kind, namespaced, Role.USED)
+    found = look_up("moorage.dev/v1", kind)
+    assert found.role is Role.MISTAKEN
+    assert found.remark == f"{kind} is a kind of moorage.dev/v1alpha1, not of moorage.dev/v1"
 
 
 @pytest.mark.parametrize(("kind", "items"), [("List", ""), ("PodList", "Pod"), ("Pod", None)])

@@ -6,7 +6,6 @@ import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from moorage.adapters.kube.convert import seconds
 from moorage.adapters.kube.errors import NotFound
 from moorage.adapters.kube.fields import Reader
 from moorage.core.model.device_class import DeviceClass
@@ -49,5 +48,5 @@ def read_device_class(obj: Mapping[str, Any], reader: Reader) -> DeviceClass:
     return DeviceClass(
         name=metadata["name"],
         extended_resource=reader.text(spec.get("extendedResourceName"), "spec.extendedResourceName"),
-        created=seconds(metadata.get("creationTimestamp"), "metadata.creationTimestamp", reader),
+        created=reader.time(metadata.get("creationTimestamp"), "metadata.creationTimestamp"),
     )

@@ -12,7 +12,6 @@ class Role(Enum):
 
     USED = auto()
     IDLE = auto()  # a kind of Kubernetes' own that has no influence here
-    REFUSED = auto()  # it would change where pods go, and this version cannot honour it
     UNKNOWN = auto()  # somebody's custom resource, most likely
     MISTAKEN = auto()  # Kubernetes has no such kind, or has it in another group
 
@@ -46,9 +45,10 @@ _USED: Final = {
     "ReplicationController": ("", ("v1",), True),
     "ReplicaSet": ("apps", ("v1",), True),
     "StatefulSet": ("apps", ("v1",), True),
+    "NodeMetrics": ("metrics.k8s.io", ("v1beta1",), False),
+    "SchedulingPolicy": ("moorage.dev", ("v1alpha1",), True),
+    "ClusterSchedulingPolicy": ("moorage.dev", ("v1alpha1",), False),
 }
-_REFUSED: Final = {"SchedulingPolicy": True, "ClusterSchedulingPolicy": False}
-_OUR_GROUP: Final = "moorage.dev"
 _CORE_IDLE: Final = frozenset(
     {
         "Binding",
@@ -99,8 +99,6 @@ def look_up(api_version: str, kind: str) -> Kind:
         right = f"{right_group}/{versions[0]}".lstrip("/")
         return Kind(kind, namespaced, Role.MISTAKEN, f"{kind} is a kind of {right}, not of {api_version}")
     namespaced = kind not in _CLUSTER_SCOPED
-    if group == _OUR_GROUP and kind in _REFUSED:
-        return Kind(kind, _REFUSED[kind], Role.REFUSED, f"{kind} is not supported by this version")
     if api_version == "v1":
         if kind in _CORE_IDLE:
             return Kind(kind, namespaced, Role.IDLE)

@@ -15,6 +15,7 @@ from typing import Any
 from moorage.adapters.kube.convert import Converter
 from moorage.adapters.kube.device_classes import read_device_class
 from moorage.adapters.kube.fields import Reader, kind_of
+from moorage.adapters.kube.node_samples import read_node_sample
 from moorage.adapters.kube.resource_lists import is_label_value, is_qualified_name, is_subdomain
 from moorage.adapters.kube.selectors import read_label_selector
 from moorage.adapters.kube.storage_convert import read_storage
@@ -22,6 +23,7 @@ from moorage.adapters.kube.validate_pod import check_pod
 from moorage.adapters.kube.workloads import WORKLOAD_KINDS, read_namespace, read_workload
 from moorage.core.model.budget import DisruptionBudget
 from moorage.core.model.device_class import DeviceClass
+from moorage.core.model.events import UsageSample
 from moorage.core.model.node import Node
 from moorage.core.model.pod import Pod
 from moorage.core.model.resources import is_extended
@@ -57,6 +59,19 @@ class Problem:
         return ": ".join(part for part in (place, self.field, self.message) if part)
 
 
+@dataclass(frozen=True, slots=True)
+class NodeSample:
+    """What the node of that name really used."""
+
+    node: str
+    sample: UsageSample
+
+
+Value = (
+    Pod | Node | DisruptionBudget | StorageObject | Namespace | Workload | DeviceClass | NodeSample | None
+)
+
+
 @dataclass(slots=True)
 class Checked:
     """What a check found: (field, message) of what is wrong and of what is only odd.
@@ -66,14 +81,14 @@ class Checked:
 
     wrong: list[tuple[str, str]]
     odd: list[tuple[str, str]] = default(default_factory=list)
-    value: Pod | Node | DisruptionBudget | StorageObject | Namespace | Workload | DeviceClass | None = None
+    value: Value = None
 
 
 def check(obj: Obj, kind: str, converter: Converter) -> Checked:
     """Read an object that has a uid, and find everything that is wrong with it."""
     reader = Reader()
     found = Checked(reader.problems)
-    _check_metadata(obj, kind, reader)
+    reader.problems += check_metadata(obj)
     if reader.problems:
         return found
     if kind == "Pod":
@@ -95,6 +110,8 @@ def check(obj: Obj, kind: str, converter: Converter) -> Checked:
     elif kind == "DeviceClass":
         device_class = found.value = read_device_class(obj, reader)
         _check_device_class(device_class, reader)
+    elif kind == "NodeMetrics":
+        found.value = NodeSample(*read_node_sample(obj, reader))
     elif kind in WORKLOAD_KINDS:
         found.value = read_workload(obj, WORKLOAD_KINDS[kind])
     else:
@@ -116,7 +133,14 @@ def check_type(obj: object) -> list[tuple[str, str]]:
     return reader.problems
 
 
-def _check_metadata(obj: Obj, kind: str, reader: Reader) -> None:
+def check_metadata(obj: Obj) -> list[tuple[str, str]]:
+    """What is wrong with an object's name, namespace and labels."""
+    reader = Reader()
+    _check_metadata(obj, reader)
+    return reader.problems
+
+
+def _check_metadata(obj: Obj, reader: Reader) -> None:
     if obj.get("metadata") is None:
         reader.report("metadata.name", "is missing")
         return
