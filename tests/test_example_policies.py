@@ -1,5 +1,6 @@
 """Each policy of examples/policies does what its comment says."""
 
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -220,6 +221,14 @@ def test_tenant():
     assert set(placed("tenant", *nodes, *elsewhere).values()) == {"small", "large", "old"}
     small = [make_pod(f"p{i}", namespace="team-a", containers=three[:2]) for i in range(5)]
     assert set(placed("tenant", *nodes, *small).values()) == {"small", "large", "old"}
+
+
+def test_the_policy_of_the_readme(tmp_path):
+    readme = (POLICIES.parents[1] / "README.md").read_text()
+    (text,) = re.findall(r"```yaml\n(.*?)```", readme, re.DOTALL)
+    (tmp_path / "policy.yaml").write_text(text)
+    found = lint_files((str(tmp_path),))
+    assert (found.problems, len(found.policies)) == ([], 1)
 
 
 def test_every_example_has_a_test():

@@ -370,6 +370,8 @@ def test_devices_and_declared_features():
     assert (first["chosen"], first["filtered"]) == ("b", {"a": rejection})
     assert {refused["plugin"] for refused in second["filtered"].values()} == {"NodeDeclaredFeatures"}
     assert "2 node(s) didn't match Pod's required features." in second["message"]
+
+
 # -- policies ------------------------------------------------------------------------------------
 
 

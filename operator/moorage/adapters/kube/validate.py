@@ -67,9 +67,7 @@ class NodeSample:
     sample: UsageSample
 
 
-Value = (
-    Pod | Node | DisruptionBudget | StorageObject | Namespace | Workload | DeviceClass | NodeSample | None
-)
+Value = Pod | Node | DisruptionBudget | StorageObject | Namespace | Workload | DeviceClass | NodeSample | None
 
 
 @dataclass(slots=True)
