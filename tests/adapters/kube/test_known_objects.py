@@ -110,3 +110,15 @@ def test_an_object_without_identity_is_malformed(receiver, broken):
     assert receiver.known.observe(broken) is None
     assert len(receiver.malformed) == 1
     assert len(receiver.known) == 0
+
+
+def test_all_is_told_again_after_distrust(receiver):
+    """But each once, and what is gone meanwhile is gone."""
+    for name in "ab":
+        receiver.known.observe(thing(name))
+    receiver.take()
+    receiver.known.distrust()
+    for _ in range(2):
+        receiver.known.observe(thing("a"))
+    receiver.known.vanish(thing("b"))
+    assert receiver.take() == [("apply", "1@1"), ("delete", "1@1")]

@@ -574,3 +574,100 @@ async def test_refresh_says_when_the_server_cannot_be_asked(api):
     api.on("GET", "limit=1", Answer(403))
     with pytest.raises(errors.Forbidden):
         await reflector.refresh()
+
+
+# --- Told again ---
+
+
+async def test_all_is_told_again_when_asked_for(api, served):
+    for name in "abcd":
+        api.put(NODES, node(name))
+    mirror = Mirror()
+    reflector = mirror.reflector(api)
+    async with running(reflector):
+        await watching(reflector, api)
+        mirror.take()
+        async with asyncio.timeout(5):
+            await reflector.tell_again()
+        assert sorted(mirror.take()) == ["+a", "+b", "+c", "+d"]
+        assert (reflector.lists, mirror.synced) == (2, 1)
+        await until(api.watches)
+        api.put(NODES, node("e"))
+        api.remove(NODES, "a")
+        await until(lambda: mirror.state.keys() == set("bcde"))
+        assert mirror.take() == ["+e", "-a"], "and then what is new"
+        assert mirror.troubles == []
+
+
+async def test_what_changes_meanwhile_is_not_lost(api, served):
+    for i in range(40):
+        api.put(NODES, node(f"n{i}"))
+    mirror = Mirror()
+    reflector = mirror.reflector(api)
+    async with running(reflector):
+        await watching(reflector, api)
+        for i in range(10):
+            task = asyncio.create_task(reflector.tell_again())
+            api.put(NODES, node(f"n{i}", spec={"round": i}))
+            api.remove(NODES, f"n{20 + i}")
+            await asyncio.sleep(0.001 * i)
+            api.put(NODES, node(f"m{i}"))
+            async with asyncio.timeout(5):
+                await task
+        await until(lambda: mirror.state.keys() == names(api))
+        assert mirror.state == {
+            obj["metadata"]["name"]: int(obj["metadata"]["resourceVersion"])
+            for obj in api._objects[NODES].values()
+        }
+
+
+async def test_asked_for_while_a_list_comes_in_it_is_told_after_that(api):
+    """Half of that list was told before: it does not count."""
+    api.watch_list = False
+    for name in "abcdef":
+        api.put(NODES, node(name))
+    mirror = Mirror()
+    reflector = mirror.reflector(api)
+    api.on("GET", "continue=", Delay(0.1))
+    async with running(reflector):
+        await until(lambda: mirror.state.keys() == set("abc"))
+        mirror.take()
+        async with asyncio.timeout(5):
+            await reflector.tell_again()
+        told = mirror.take()
+        assert {"+a", "+b", "+c", "+d", "+e", "+f"} <= set(told)
+        assert reflector.lists == 2
+
+
+async def test_asked_for_while_nobody_answers_it_is_told_when_somebody_does(api, served):
+    api.put(NODES, node("a"))
+    mirror = Mirror()
+    reflector = mirror.reflector(api)
+    async with running(reflector):
+        await watching(reflector, api)
+        mirror.take()
+        port = api.port
+        await api.stop()
+        task = asyncio.create_task(reflector.tell_again())
+        await until(lambda: reflector.trouble is Trouble.UNREACHABLE)
+        assert mirror.take() == []
+        await api.start(port)
+        async with asyncio.timeout(5):
+            await task
+        assert mirror.take() == ["+a"]
+
+
+async def test_asked_for_while_the_stream_is_opened_it_is_told_at_once(api):
+    api.put(NODES, node("a"))
+    mirror = Mirror()
+    reflector = mirror.reflector(api)
+    async with running(reflector):
+        await watching(reflector, api)
+        mirror.take()
+        api.on("GET", "watch=true", Delay(0.1, first=True))
+        seen = len(api.requests)
+        api.cut()
+        await until(lambda: len(api.requests) > seen)
+        async with asyncio.timeout(5):
+            await reflector.tell_again()
+        assert mirror.take() == ["+a"]

@@ -55,6 +55,10 @@ class KnownObjects(Generic[T]):
         self._known[key] = (uid, version, token)
         return key
 
+    def distrust(self) -> None:
+        """Tell of every object anew when it is seen next, whether it has changed or not."""
+        self._known = {key: (uid, _STALE, token) for key, (uid, _, token) in self._known.items()}
+
     def vanish(self, obj: Obj) -> None:
         """Tell that an object is gone; the delete of an earlier one of that name does not concern the present."""
         meta = obj["metadata"]
@@ -80,6 +84,9 @@ class _Nothing:
 
 #: The token of an object that could never be applied: the receiver does not know it.
 _NONE = _Nothing()
+
+#: In the place of a version: no object has this one.
+_STALE = ""
 
 
 def _key(meta: Obj) -> str:

@@ -125,7 +125,13 @@ class Reflector(Generic[T]):
         self._response: aiohttp.ClientResponse | None = None
         self._goal = 0  # the version `refresh` waits for
         self._reached = asyncio.Event()
-        self._interrupted = False  # the present stream is ended by `refresh`
+        self._interrupted = False  # the present stream is ended by us
+        self._asked, self._begun, self._told = (
+            0,
+            0,
+            0,
+        )  # `tell_again`: calls; those before the last list, while it
+        self._retold = asyncio.Event()  # comes in and when it is complete
         self.synced = False
         self.trouble = Trouble.NONE
         self.last_activity = clock()  # when anything was last heard from the server
@@ -154,6 +160,8 @@ class Reflector(Generic[T]):
         """List and watch until cancelled."""
         self.last_activity = self._clock()
         while True:
+            if self._asked > self._told:
+                self._version = ""
             try:
                 if self._version or (self._watch_list and self._unfinished < _UNFINISHED):
                     delay = 0.0 if await self._follow() else self._backoff.delay()
@@ -190,12 +198,26 @@ class Reflector(Generic[T]):
                 self._interrupt()
             await self._reached.wait()
 
+    async def tell_again(self) -> None:
+        """Return when the receiver was told of every object anew, changed or not.
+
+        The list that does it begins after this call, so what ``apply`` does from now on holds for all.
+        """
+        self._asked += 1
+        mine = self._asked
+        self._known.distrust()
+        self._interrupt()
+        while self._told < mine:
+            self._retold.clear()
+            await self._retold.wait()
+
     # --- Listing ---
 
     async def _list(self) -> None:
         """All pages of a list; a continue token that is too old starts it again (``Gone``)."""
         params = self._target.params() | {"limit": self._pace.page}
         self._seen = set()
+        self._begun = self._asked
         while True:
             page = await self._client.get(self._target.path, params=params, timeout=60.0)
             self.last_activity = self._clock()
@@ -223,6 +245,10 @@ class Reflector(Generic[T]):
             self.synced = True
             self._on_synced()
         self._advance(version)
+        self._told = self._begun
+        self._retold.set()
+        if self._asked > self._told:  # asked again while this list came in
+            self._interrupt()
 
     # --- Watching ---
 
@@ -261,6 +287,10 @@ class Reflector(Generic[T]):
         self._response = response
         self._seen = None if self._version else set()
         self._unfinished += not self._version
+        if not self._version:
+            self._begun = self._asked
+        elif self._asked > self._told:  # asked while the stream was being opened
+            self._interrupt()
         timer = asyncio.get_running_loop().call_later(_WORKING_SECONDS, self._working)
         try:
             yield
@@ -314,6 +344,7 @@ class Reflector(Generic[T]):
             self._reached.set()
 
     def _interrupt(self) -> None:
+        """End the present stream, if there is one; what it was about to bring comes again."""
         if self._response is not None:
             self._interrupted = True
             self._response.close()
