@@ -1,18 +1,21 @@
-"""The HTTP session that Kopf uses: our credentials, and one answer translated that Kopf does not know.
+"""The HTTP session that Kopf uses: our credentials, and those answers translated that would end Kopf.
 
 A resource version that is too old usually comes as an ERROR event in a watch, upon which Kopf lists again.
-It may as well come as the status of the answer, and that would end Kopf, and with it the process.
+It may as well come as the status of the answer, and that would end Kopf, and with it the process.  The same goes
+for kinds that are not served (``kopf_kinds.py``).
 """
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import aiohttp
 import kopf
 import orjson
+from aiohttp.base_protocol import BaseProtocol
 
+from moorage.adapters.kube import kopf_kinds
 from moorage.adapters.kube.credentials import Credentials
 
 if TYPE_CHECKING:
@@ -24,22 +27,49 @@ _GONE = 410
 class KopfResponse(aiohttp.ClientResponse):
     """An answer; a watch's 410 reads as a stream of one ERROR event."""
 
+    _discovery = False
+    _refusal = False
+
     async def start(self, connection: Connection) -> Self:
-        """Read the head, and put the event in the place of the body if need be."""
-        protocol = connection.protocol  # the connection may be free again once the answer is read
+        """Read the head, and put something else in the place of the answer if need be."""
         await super().start(connection)
-        if protocol is not None and self.status == _GONE and self.url.query.get("watch") == "true":
-            status = {
-                "kind": "Status",
-                "code": _GONE,
-                "reason": "Expired",
-                "message": "too old resource version",
-            }
-            content = aiohttp.StreamReader(protocol, 2**16, loop=asyncio.get_running_loop())
-            content.feed_data(orjson.dumps({"type": "ERROR", "object": status}) + b"\n")
-            content.feed_eof()
-            self.status, self.reason, self.content = 200, "OK", content
+        watched = self.url.query.get("watch") == "true"
+        self._discovery = kopf_kinds.is_discovery(self.url, self.status)
+        self._refusal = kopf_kinds.is_refusal(self.url, self.status)
+        if self._refusal and watched:
+            await self.read()
+            await asyncio.sleep(kopf_kinds.LOOK_AGAIN)
+            self.content = _expired()
+        elif self.status == _GONE and watched:
+            self.content = _expired()
+        elif not (self._discovery or self._refusal):
+            return self
+        self.status, self.reason = 200, "OK"
         return self
+
+    async def json(self, **options: Any) -> Any:
+        """The parsed answer."""
+        if self._refusal:
+            return kopf_kinds.empty_list()
+        if not self._discovery:
+            return await super().json(**options)
+        try:
+            answer = orjson.loads(await self.read())
+        except orjson.JSONDecodeError:  # where nothing is, the answer is plain text
+            answer = None
+        return kopf_kinds.with_policies(self.url, answer)
+
+
+def _expired() -> aiohttp.StreamReader:
+    """A watch's stream, with the one event upon which Kopf lists again."""
+    loop = asyncio.get_running_loop()
+    content = aiohttp.StreamReader(
+        BaseProtocol(loop), 2**16, loop=loop
+    )  # the connection may be others' by now
+    status = {"kind": "Status", "code": _GONE, "reason": "Expired", "message": "too old resource version"}
+    content.feed_data(orjson.dumps({"type": "ERROR", "object": status}) + b"\n")
+    content.feed_eof()
+    return content
 
 
 async def open_kopf_session(credentials: Credentials) -> kopf.AiohttpSession:
