@@ -25,6 +25,7 @@ from moorage.core.model.selector import (
 )
 from moorage.core.model.spread import SpreadConstraint
 from moorage.core.model.taint import Taint, Toleration
+from moorage.core.turns import DEADLINE_CONDITION
 from tests.adapters.kube.test_fields import anything
 from tests.kit.builders import make_container, make_node, make_pod, read_node, read_pod
 
@@ -622,3 +623,18 @@ def test_a_budget_without_selector_or_with_an_unreadable_one_guards_nothing():
 
 def test_requests_compare_by_value():
     assert read_pod(cpu="1", memory="1Ki").requests == Requests({"cpu": 1000, "memory": 1024}, 1000, 1024)
+
+
+@pytest.mark.parametrize(
+    ("condition", "overdue"),
+    [
+        ({"type": DEADLINE_CONDITION, "status": "True"}, True),
+        ({"type": DEADLINE_CONDITION, "status": "False"}, False),
+        ({"type": "Ready", "status": "True"}, False),
+        (None, False),
+    ],
+)
+def test_a_pod_that_was_told_of_its_deadline_is_not_told_again(condition, overdue):
+    status = {} if condition is None else {"conditions": [condition]}
+    pod = Converter().pod({"metadata": {"name": "p", "uid": "u"}, "spec": {}, "status": status})
+    assert pod.overdue is overdue

@@ -260,3 +260,60 @@ async def test_a_refusal_is_not_repeated(error, caplog):
     assert rig.outcomes == ["failed"] * 3
     warnings = [r for r in caplog.records if r.levelname == "WARNING"]
     assert len(warnings) == (1 if isinstance(error, Forbidden) else 3)
+
+
+# -- several conditions of one pod -----------------------------------------------------------------
+
+OVERDUE = SetCondition(
+    pod_ref("p"), "7", "Overdue", "waits since long", type="moorage.dev/Overdue", status="True"
+)
+
+
+def kinds(body):
+    return [(c["type"], c["status"], c["reason"]) for c in body["status"]["conditions"]]
+
+
+async def test_conditions_of_different_types_go_in_one_patch():
+    rig = Rig()
+    (body,) = await rig.write(OVERDUE, replace(CHANGE, nominated_node="n"), replace(CHANGE, reason="Other"))
+    assert kinds(body) == [
+        ("moorage.dev/Overdue", "True", "Overdue"),
+        ("PodScheduled", "False", "Other"),
+    ]
+    assert body["status"]["nominatedNodeName"] == "n"
+
+
+async def test_the_newest_decides_which_version_is_meant():
+    (body,) = await Rig().write(CHANGE, OVERDUE, replace(CHANGE, resource_version="9"))
+    assert body["metadata"]["resourceVersion"] == "9"
+
+
+async def test_what_is_not_written_yet_goes_with_what_comes_next():
+    rig = Rig()
+
+    def interrupted(_):
+        rig.writer.set_condition(CHANGE)
+        return ServerError(503)
+
+    rig.client.answers.append(interrupted)
+    _, second = await rig.write(OVERDUE)
+    assert set(kinds(second)) == {
+        ("moorage.dev/Overdue", "True", "Overdue"),
+        ("PodScheduled", "False", "Unschedulable"),
+    }
+
+
+async def test_after_a_conflict_only_what_is_not_there_is_written():
+    live = plain_pod("p", resource_version="9", scheduled_condition=("False", CHANGE.reason, CHANGE.message))
+    rig = Rig(Conflict(409), pod=live)
+    _, second = await rig.write(CHANGE, OVERDUE)
+    assert kinds(second) == [("moorage.dev/Overdue", "True", "Overdue")]
+    assert second["metadata"]["resourceVersion"] == "9"
+
+
+async def test_settling_drops_all_of_them():
+    rig = Rig()
+    rig.writer.set_condition(CHANGE)
+    rig.writer.set_condition(OVERDUE)
+    await rig.writer.settle(pod_ref("p"))
+    assert await rig.write() == []

@@ -33,6 +33,8 @@ _FINISHED: Final = ("Succeeded", "Failed")
 _NO_CONDITION: Final = ("", "", "")
 _NO_HOLDS: Final[frozenset[str]] = frozenset()
 _SCHEDULED, _DISRUPTED = "PodScheduled", "DisruptionTarget"
+#: Ours, as ``core/turns.py`` has it set.
+_OVERDUE = "moorage.dev/PendingDeadlineExceeded"
 
 
 class MalformedObject(ValueError):
@@ -100,6 +102,7 @@ class Converter:
             nominated_node=reader.text(status.get("nominatedNodeName"), "status.nominatedNodeName"),
             gates=_gates(raw_spec.get("schedulingGates"), reader),
             owner=self._owner(metadata.get("ownerReferences"), reader),
+            overdue=_has(conditions, _OVERDUE, reader),
             holds=_NO_HOLDS if self._holds is None else self._holds(obj),
             scheduled_condition=self._scheduled(conditions, reader),
         )
@@ -256,6 +259,13 @@ def _resize_parts(status: Mapping[str, Any]) -> list[Any] | None:
     whole = status.get("resources"), status.get("allocatedResources")
     pending = [c.get("reason") for c in status.get("conditions") or () if c.get("type") == "PodResizePending"]
     return [parts, whole, pending] if parts or pending or whole != (None, None) else None
+
+
+def _has(conditions: object, kind: str, reader: Reader) -> bool:
+    return conditions is not None and any(
+        item.get("type") == kind and item.get("status") == "True"
+        for _, item in reader.objects(conditions, "status.conditions")
+    )
 
 
 def _preempted(conditions: object, reader: Reader) -> bool:

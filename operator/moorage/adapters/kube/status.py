@@ -1,4 +1,4 @@
-"""Writes the PodScheduled condition and nominations into pods' status.
+"""Writes the PodScheduled condition, others of ours, and nominations into pods' status.
 
 Autoscalers act on nothing but this condition, so it is written promptly; and it must never speak of
 a pod that is bound or replaced meanwhile, so every patch carries the UID and the resource version it
@@ -37,6 +37,10 @@ _TIMEOUT = 10.0
 _PAUSES = (0.2, 1.0, 3.0, 9.0)
 _CONFLICTS = 5
 
+#: By the condition's type.
+_Changes = dict[str, SetCondition]
+_SCHEDULED = "PodScheduled"
+
 
 class _Flight:
     """A patch being written: ``settle`` abandons its next try and awaits its end."""
@@ -74,7 +78,7 @@ class KubeStatusWriter:
         self._clock = clock
         self._workers = workers
         self._count = count
-        self._waiting: dict[str, SetCondition] = {}  # by UID
+        self._waiting: dict[str, _Changes] = {}  # by UID
         self._in_flight: dict[str, _Flight] = {}  # by UID
         self._queue: asyncio.Queue[str] = asyncio.Queue()
         self._warned = False
@@ -85,14 +89,17 @@ class KubeStatusWriter:
         return len(self._waiting)
 
     def set_condition(self, change: SetCondition) -> None:
-        """Enqueue the patch; a newer one for the same pod replaces one still waiting."""
+        """Enqueue the patch; a newer one for the same pod and condition replaces one still waiting."""
         uid = change.ref.uid
-        older = self._waiting.get(uid)
+        waiting = self._waiting.get(uid)
+        if waiting is None:
+            waiting = self._waiting[uid] = {}
+            if uid not in self._in_flight:
+                self._queue.put_nowait(uid)
+        older = waiting.pop(change.type, None)  # the newest comes last
         if older is not None and change.nominated_node is None:
             change = replace(change, nominated_node=older.nominated_node)
-        self._waiting[uid] = change
-        if older is None and uid not in self._in_flight:
-            self._queue.put_nowait(uid)
+        waiting[change.type] = change
 
     async def settle(self, ref: PodRef) -> None:
         """Drop the pod's waiting patch and wait for one in flight, so that a bind may follow."""
@@ -119,29 +126,30 @@ class KubeStatusWriter:
             uid = await self._queue.get()
             if uid in self._in_flight:
                 continue  # the writer at work puts it in line again
-            change = self._waiting.pop(uid, None)
-            if change is None:
+            changes = self._waiting.pop(uid, None)
+            if changes is None:
                 continue  # settled meanwhile
             flight = self._in_flight[uid] = _Flight()
             try:
-                self._count(await self._write(change, flight))
+                self._count(await self._write(changes, flight))
             finally:
                 del self._in_flight[uid]
                 flight.landed.set()
                 if uid in self._waiting:
                     self._queue.put_nowait(uid)
 
-    async def _write(self, change: SetCondition, flight: _Flight) -> str:
-        ref = change.ref
+    async def _write(self, changes: _Changes, flight: _Flight) -> str:
+        """One patch of all the conditions."""
+        newest = next(reversed(changes.values()))
+        ref = newest.ref
         path = f"/api/v1/namespaces/{ref.namespace}/pods/{ref.name}/status"
-        pauses, conflicts, version = iter(_PAUSES), 0, change.resource_version
-        transition = change.transition
+        pauses, conflicts, version = iter(_PAUSES), 0, newest.resource_version
         while not (flight.abandoned.is_set() or ref.uid in self._waiting):
             try:
                 await self._writer.write(
                     "PATCH",
                     path,
-                    self._body(change, version, transition=transition),
+                    self._body(changes, version),
                     content_type=STRATEGIC_PATCH,
                     timeout=_TIMEOUT,
                 )
@@ -153,12 +161,9 @@ class KubeStatusWriter:
                 if live is None or conflicts > _CONFLICTS:
                     logger.debug("Condition of %s dropped: %s", ref.key, error)
                     return "dropped"
-                status, reason, message = live.scheduled_condition
-                if (status, reason, message) == ("False", change.reason, change.message) and (
-                    change.nominated_node in (None, live.nominated_node)
-                ):
+                changes = _still_to_write(changes, live)
+                if not changes:
                     return "unchanged"
-                transition = status != "False"
                 version = live.resource_version
             except (Unreachable, ServerError, TooManyRequests, Unauthorized) as error:
                 pause = next(pauses, None)
@@ -173,6 +178,10 @@ class KubeStatusWriter:
                 return "failed"
             else:
                 return "written"
+        if not flight.abandoned.is_set():  # something newer waits: what it says nothing of goes with it
+            waiting = self._waiting[ref.uid]
+            for kind, change in changes.items():
+                waiting.setdefault(kind, change)
         return "dropped"
 
     async def _live(self, ref: PodRef) -> Pod | None:
@@ -183,23 +192,27 @@ class KubeStatusWriter:
             return None
         return pod if pod is not None and pod.uid == ref.uid and not pod.node_name else None
 
-    def _body(self, change: SetCondition, version: str, *, transition: bool) -> dict[str, Any]:
-        """The patch.  A strategic merge keeps the fields of the condition that it does not name."""
-        condition: dict[str, Any] = {
-            "type": "PodScheduled",
-            "status": "False",
-            "reason": change.reason,
-            "message": change.message,
-        }
-        if transition:
-            now = datetime.fromtimestamp(self._clock.now(), UTC)
-            condition["lastTransitionTime"] = now.strftime("%Y-%m-%dT%H:%M:%SZ")
-        if change.generation:
-            condition["observedGeneration"] = change.generation
-        status: dict[str, Any] = {"conditions": [condition]}
-        if change.nominated_node is not None:
-            status["nominatedNodeName"] = change.nominated_node or None
-        return {"metadata": {"uid": change.ref.uid, "resourceVersion": version}, "status": status}
+    def _body(self, changes: _Changes, version: str) -> dict[str, Any]:
+        """The patch.  A strategic merge keeps conditions of other types, and the fields that it does not name."""
+        now = datetime.fromtimestamp(self._clock.now(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        status: dict[str, Any] = {"conditions": []}
+        uid = ""
+        for kind, change in changes.items():
+            uid = change.ref.uid
+            condition: dict[str, Any] = {
+                "type": kind,
+                "status": change.status,
+                "reason": change.reason,
+                "message": change.message,
+            }
+            if change.transition:
+                condition["lastTransitionTime"] = now
+            if change.generation:
+                condition["observedGeneration"] = change.generation
+            status["conditions"].append(condition)
+            if change.nominated_node is not None:
+                status["nominatedNodeName"] = change.nominated_node or None
+        return {"metadata": {"uid": uid, "resourceVersion": version}, "status": status}
 
     def _refused(self, ref: PodRef, error: ApiError) -> None:
         if isinstance(error, Forbidden):
@@ -207,3 +220,15 @@ class KubeStatusWriter:
                 return
             self._warned = True
         logger.warning("Condition of %s cannot be written: %s", ref.key, error)
+
+
+def _still_to_write(changes: _Changes, live: Pod) -> _Changes:
+    """The changes as they are to be made to the pod as it is now."""
+    change = changes.get(_SCHEDULED)
+    if change is None:
+        return changes
+    status, reason, message = live.scheduled_condition
+    same = (status, reason, message) == (change.status, change.reason, change.message)
+    if same and change.nominated_node in (None, live.nominated_node):
+        return {kind: other for kind, other in changes.items() if kind != _SCHEDULED}
+    return {**changes, _SCHEDULED: replace(change, transition=status != change.status)}
