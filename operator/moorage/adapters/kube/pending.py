@@ -37,12 +37,12 @@ async def list_pending(client: KubeClient, scheduler_name: str) -> list[dict[str
     selector = pending_selector((scheduler_name,))
     while True:
         try:
-            return [pod async for page in _pages(client, selector) for pod in page]
+            return [pod async for page in pages_of_pending(client, selector) for pod in page]
         except Gone:
             logger.debug("The list of pending pods took too long and starts over")
 
 
-async def _pages(
+async def pages_of_pending(
     client: KubeClient, selector: str, headers: Mapping[str, str] | None = None
 ) -> AsyncIterator[list[dict[str, Any]]]:
     params: dict[str, str | int | bool] = {"fieldSelector": selector, "limit": _PAGE}
@@ -92,5 +92,5 @@ class PendingLister:
                 logger.debug("The list of pending pods took too long and starts over")
 
     async def _uids(self) -> list[str]:
-        pages = _pages(self._client, self._selector, _METADATA_ONLY)
+        pages = pages_of_pending(self._client, self._selector, _METADATA_ONLY)
         return [item["metadata"]["uid"] async for page in pages for item in page]
