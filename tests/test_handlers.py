@@ -10,8 +10,10 @@ import yaml
 
 from moorage import handlers
 from moorage.core.model.events import PodLeftPending, PodPending
+from moorage.core.model.policy import PolicyRef
 from moorage.runtime.settings import Settings
 from tests.kit.fake_api import FakeApi
+from tests.kit.raw_policies import make_policy
 
 # Kopf declares them with all the arguments that it passes; they take what they need.
 start: Any = handlers.start
@@ -19,6 +21,8 @@ stop: Any = handlers.stop
 login: Any = handlers.login
 alive: Any = handlers.alive
 pod_event: Any = handlers.pod_event
+policy_event: Any = handlers.policy_event
+cluster_policy_event: Any = handlers.cluster_policy_event
 
 
 @pytest.fixture
@@ -176,3 +180,72 @@ async def test_an_address_that_is_taken_ends_the_start_when_it_was_asked_for(kub
         await start(memo=other, settings=kopf.OperatorSettings())
     server.close()
     await server.wait_closed()
+
+
+# -- policies --------------------------------------------------------------------------------------
+
+
+def raw_policy(name="p", generation=1, **spec):
+    meta = {"name": name, "uid": name, "resourceVersion": str(generation), "generation": generation}
+    return make_policy(name, **spec) | {"metadata": meta}
+
+
+async def in_force(memo, *names: str) -> None:
+    async with asyncio.timeout(30):
+        while sorted(report.ref.name for report in memo.app.engine.policy_reports()) != sorted(names):
+            await asyncio.sleep(0.01)
+
+
+async def test_policies_are_passed_on(memo):
+    cluster = raw_policy("b")
+    for event in ("ADDED", "MODIFIED"):
+        result = await cluster_policy_event(event={"type": event, "object": cluster}, memo=memo)
+        assert result is None, "Kopf would write a result into the policy"
+    ours = raw_policy("a") | {"kind": "SchedulingPolicy"}
+    ours["metadata"]["namespace"] = "n"
+    assert await policy_event(event={"type": None, "object": ours}, memo=memo) is None
+    await in_force(memo, "a", "b")
+    assert {report.ref for report in memo.app.engine.policy_reports()} == {
+        PolicyRef("n", "a"),
+        PolicyRef("", "b"),
+    }
+    await cluster_policy_event(event={"type": "DELETED", "object": cluster}, memo=memo)
+    await in_force(memo, "a")
+
+
+async def test_a_policy_that_makes_no_sense_is_no_error(memo):
+    for obj in ({}, {"metadata": None}, raw_policy("bad", mode="Sometimes")):
+        await cluster_policy_event(event={"type": "ADDED", "object": obj}, memo=memo)
+    await cluster_policy_event(event={"type": "ADDED", "object": raw_policy("good")}, memo=memo)
+    await in_force(memo, "good")
+
+
+async def test_policies_are_known_when_it_starts(api, kubeconfig):
+    api.put("/apis/moorage.dev/v1alpha1/clusterschedulingpolicies", raw_policy())
+    memo = memo_for(kubeconfig)
+    await start(memo=memo, settings=kopf.OperatorSettings())
+    try:
+        await in_force(memo, "p")
+    finally:
+        await stop(memo=memo)
+
+
+async def test_a_new_expression_has_all_pods_read_again(api, memo):
+    selector = {"expression": "pod.spec.containers.size() == 1"}
+    bound = raw_pod("bound", nodeName="n", containers=[{"name": "a"}])
+    waits = raw_pod("waits", containers=[{"name": "a"}])
+    api.put("/api/v1/nodes", {"metadata": {"name": "n"}})
+    for pod in (bound, waits):
+        api.put("/api/v1/pods", pod)
+    await pod_event(event={"type": None, "object": waits}, memo=memo)
+    async with asyncio.timeout(30):
+        while not memo.app.state.synced:
+            await asyncio.sleep(0.01)
+    await cluster_policy_event(event={"type": "ADDED", "object": raw_policy(selector=selector)}, memo=memo)
+    await in_force(memo, "p")
+    async with asyncio.timeout(30):
+        while True:
+            (report,) = memo.app.engine.policy_reports()
+            if report.matched == 2:
+                break
+            await asyncio.sleep(0.01)

@@ -22,10 +22,12 @@ from moorage.adapters.kube.leadership import Leadership
 from moorage.adapters.kube.raw_objects import RawObjects
 from moorage.adapters.kube.read import KubePodReader
 from moorage.adapters.kube.watch import Pace
+from moorage.adapters.policy.pod_expressions import PodExpressions
 from moorage.adapters.telemetry.endpoint import Endpoint
 from moorage.adapters.telemetry.metrics import Metrics
 from moorage.assembly.gauges import measure_lag, refresh_gauges
 from moorage.assembly.pending_pods import PendingPods
+from moorage.assembly.policies import Policies
 from moorage.assembly.scheduling import first_scheduling, keep_for, scheduling_by
 from moorage.assembly.startup import StartupError, lease_settings, missing_features
 from moorage.assembly.writers import Writers
@@ -33,6 +35,7 @@ from moorage.configuration.file import ConfigFile
 from moorage.configuration.read import Configuration
 from moorage.core.engine import Engine, EngineConfig
 from moorage.core.model.events import Reconfigured
+from moorage.runtime.audit_budget import AuditBudget
 from moorage.runtime.clock import SteadyClock
 from moorage.runtime.loop import SchedulingLoop
 from moorage.runtime.settings import Settings
@@ -74,12 +77,14 @@ class App:
         self._lease_client = client.separate()
         self._supervisor = Supervisor(on_failure)
         self._stopping = False
-        self._converter = Converter()
+        holds = PodExpressions()
+        self._converter = Converter(holds=holds)
         self.engine = Engine(
             EngineConfig(
                 profiles=scheduling.profiles,
                 queue=scheduling.queue,
                 node_ready_guard=settings.node_ready_guard,
+                audit_budget=AuditBudget(),
             )
         )
         reader = KubePodReader(client, self._converter.pod)
@@ -139,6 +144,18 @@ class App:
             pace=Pace(silence=settings.watch_silence, slice=_SLICE),
             raw=self._raw,
         )
+        self.policies = Policies(
+            client,
+            clock,
+            self.metrics,
+            holds=holds,
+            submit=self.loop.submit,
+            reports=self.engine.policy_reports,
+            leading=self._may_schedule,
+            look_again=self._look_at_pods_again,
+            settings=settings,
+            status="status of policies" not in off,
+        )
         self._endpoint = Endpoint(self.metrics, healthy=self.trouble, ready=self.unready)
         self.metrics.on_scrape(self._refresh_gauges)
 
@@ -162,6 +179,7 @@ class App:
         """Start everything; returns when it runs, which is before it has synced or leads."""
         if self.settings.metrics_listen is not None:
             await self._listen(self.settings.metrics_listen.host, self.settings.metrics_listen.port)
+        await self.policies.first()
         start = self._supervisor.start
         start("scheduling loop", self.loop.run())
         start("status writer", self._writers.status.run())
@@ -169,6 +187,7 @@ class App:
         start("loop lag", measure_lag(self.metrics))
         start("lease", self._leadership.run())
         start("cluster state", self._follow_cluster())
+        start("policies", self.policies.run())
         if self._config_file is not None:
             start("configuration file", self._config_file.run())
 
@@ -246,6 +265,12 @@ class App:
             tasks.create_task(self._pending.run(), name="moorage list of pending pods")
             tasks.create_task(self._pending.expect(), name="moorage first list of pending pods")
 
+    async def _look_at_pods_again(self) -> None:
+        """Read all pods, with a node and without, once more."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self.state.tell_pods_again(), name="moorage bound pods told again")
+            tasks.create_task(self._pending.look_again(), name="moorage pending pods told again")
+
     def _synced(self) -> None:
         # What is there now stays for long: keep the garbage collector from walking it again and again.
         gc.freeze()
@@ -260,4 +285,5 @@ class App:
             logger.warning("No metrics are served: %s:%d cannot be listened at: %s", host, port, error)
 
     def _refresh_gauges(self) -> None:
+        self.policies.refresh_gauges()
         refresh_gauges(self.metrics, self.engine, self.loop, self.state, leading=self._may_schedule())

@@ -1,7 +1,7 @@
 """What Kopf loads: ``kopf run -A -m moorage.handlers``.
 
-Kopf owns the process; these handlers start and stop the scheduler (``app.py``), and pass on the pods that
-wait for a node.  Thin on purpose: settings come from ``MOORAGE_*`` variables, or from ``moorage run`` by the
+Kopf owns the process; these handlers start and stop the scheduler (``app.py``), and pass on policies and the pods
+that wait for a node.  Thin on purpose: settings come from ``MOORAGE_*`` variables, or from ``moorage run`` by the
 memo.  (Never run this file by its path: Kopf would put the package's folder in front of the standard library.)
 """
 
@@ -16,6 +16,7 @@ import kopf
 
 from moorage.adapters.kube.kopf_session import open_kopf_session
 from moorage.adapters.kube.kopf_settings import configure_kopf
+from moorage.adapters.kube.policy_kinds import CLUSTER_SCHEDULING_POLICY, GROUP, SCHEDULING_POLICY, VERSION
 from moorage.adapters.telemetry.logs import quiet_kopf
 from moorage.app import App
 from moorage.assembly.startup import StartupError, tune_collector
@@ -79,6 +80,18 @@ async def alive(memo: kopf.Memo, **_: Any) -> str:
 async def pod_event(event: kopf.RawEvent, memo: kopf.Memo, **_: Any) -> None:
     """A pod that waits for a node is new, has changed, or waits no longer."""
     memo.app.pod_event(event["type"], event["object"])
+
+
+@kopf.on.event(GROUP, VERSION, SCHEDULING_POLICY.plural, id="policy")
+async def policy_event(event: kopf.RawEvent, memo: kopf.Memo, **_: Any) -> None:
+    """A policy of a namespace is new, has changed, or is gone."""
+    memo.app.policies.event(event["type"], event["object"])
+
+
+@kopf.on.event(GROUP, VERSION, CLUSTER_SCHEDULING_POLICY.plural, id="cluster-policy")
+async def cluster_policy_event(event: kopf.RawEvent, memo: kopf.Memo, **_: Any) -> None:
+    """A policy of the cluster is new, has changed, or is gone."""
+    memo.app.policies.event(event["type"], event["object"])
 
 
 def _broken(memo: kopf.Memo, failure: BaseException) -> None:

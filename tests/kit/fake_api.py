@@ -106,7 +106,9 @@ class FakeApi:
         self.token: str | None = None  # every request needs it, if set
         self.watch_list = True  # whether sendInitialEvents is served
         self.initial_bookmark = True  # whether the end of the initial events is announced
-        self.denied: set[tuple[str, str]] = set()  # (verb, resource[/subresource]) for access reviews
+        self.denied: set[tuple[str, ...]] = (
+            set()
+        )  # (verb, resource[/subresource][, group]) for access reviews
         self.groups = ["coordination.k8s.io/v1", "events.k8s.io/v1", "authorization.k8s.io/v1"]
         self.requests: list[Seen] = []
         self.url = ""
@@ -346,7 +348,8 @@ class FakeApi:
     def _review(self, body: Any) -> web.Response:
         asked = body["spec"]["resourceAttributes"]
         resource = "/".join(part for part in (asked["resource"], asked.get("subresource")) if part)
-        allowed = (asked["verb"], resource) not in self.denied
+        denied = {(asked["verb"], resource), (asked["verb"], resource, asked.get("group", ""))} & self.denied
+        allowed = not denied
         return web.json_response({"status": {"allowed": allowed}}, status=201)
 
     def _matching(self, collection: str, namespace: str, selector: str) -> list[Obj]:

@@ -18,6 +18,7 @@ def refresh_gauges(
     """Set the gauges to what is so now."""
     metrics.engine_stats(engine.stats())
     metrics.backlog.set(loop.backlog)
+    metrics.policy_held.set(sum(bool(queued.held_by) for queued in engine.queue.entries()))
     metrics.leading.set(leading)
     for resource, reflector in state.reflectors.items():
         metrics.watch_streams.labels(resource).set(reflector.streams)

@@ -11,6 +11,7 @@ from moorage.adapters.kube.client import KubeClient
 from moorage.adapters.kube.convert import Converter
 from moorage.adapters.kube.errors import KubeError
 from moorage.adapters.kube.pending import PendingLister, list_pending, pending_selector
+from moorage.adapters.kube.pending_review import PendingReview
 from moorage.adapters.kube.raw_objects import RawObjects
 from moorage.adapters.telemetry.metrics import Metrics
 from moorage.core.model.events import Event, PodBound, PodLeftPending, PodPending
@@ -54,6 +55,7 @@ class PendingPods:
         self._lister = PendingLister(
             client, loop.submit, clock, selector=self.selector, interval=settings.pending_interval
         )
+        self._review = PendingReview(client, self._waits_still, selector=self.selector)
 
     @property
     def all_seen(self) -> bool:
@@ -67,19 +69,39 @@ class PendingPods:
         """
         try:
             self._first_sight.saw(obj["metadata"]["uid"])
-            if (obj.get("spec") or {}).get("schedulerName") not in self._names:
-                return
-            if kind == "DELETED":
+            self._review.saw(obj["metadata"]["uid"])
+            if kind != "DELETED":
+                self._waits(obj)
+            elif self._is_ours(obj):
                 meta = obj["metadata"]
                 self._raw.left_pending(meta["uid"])
                 self._loop.submit(PodLeftPending(PodRef(meta["namespace"], meta["name"], meta["uid"])))
-            else:
-                pod = self._converter.pod(obj)
-                self._raw.pending_pod(obj)
-                self._loop.submit(PodPending(pod))
         except Exception as error:  # noqa: BLE001 - Kopf would log it and go on, and so do we, but counted
-            self._metrics.object_malformed("pending pods")
-            logger.warning("A pending pod cannot be read and is left out: %s", error)
+            self._malformed(error)
+
+    def _is_ours(self, obj: Mapping[str, Any]) -> bool:
+        return (obj.get("spec") or {}).get("schedulerName") in self._names
+
+    def _waits(self, obj: Mapping[str, Any]) -> None:
+        if self._is_ours(obj):
+            pod = self._converter.pod(obj)
+            self._raw.pending_pod(obj)
+            self._loop.submit(PodPending(pod))
+
+    def _waits_still(self, obj: Mapping[str, Any]) -> None:
+        """The pod as a list has it."""
+        try:
+            self._waits(obj)
+        except Exception as error:  # noqa: BLE001 - as above
+            self._malformed(error)
+
+    def _malformed(self, error: Exception) -> None:
+        self._metrics.object_malformed("pending pods")
+        logger.warning("A pending pod cannot be read and is left out: %s", error)
+
+    async def look_again(self) -> None:
+        """Read every pod that waits once more, and return when that is done."""
+        await self._review.carry_out()
 
     def bound_event(self, event: Event) -> None:
         """The stream of bound pods, and of all else, passes by."""

@@ -51,9 +51,9 @@ class Settings:
     profile.  ``lease_namespace`` None: the pod's own namespace, else kube-system.  ``kubeconfig`` None: $KUBECONFIG,
     else the default file, else the in-cluster account.
 
-    Two have no option on the command line, because nobody but a test is better off with another value:
+    Some have no option on the command line, because nobody but a test is better off with another value:
     a stream without a byte for ``watch_silence`` is taken for dead; the pending pods are listed every
-    ``pending_interval``.
+    ``pending_interval``, policies every ``policy_interval``, and what nodes use is asked for every ``usage_interval``.
     """
 
     scheduler_name: tuple[str, ...] = ()
@@ -71,6 +71,8 @@ class Settings:
     max_binds: int = 100
     watch_silence: float = 75.0
     pending_interval: float = 30.0
+    policy_interval: float = 30.0
+    usage_interval: float = 15.0
     config: str | None = None
 
     def __post_init__(self) -> None:
@@ -155,4 +157,6 @@ _PARSERS: Mapping[str, Callable[[str], Any]] = {
     "max_binds": _whole,
     "watch_silence": _seconds,
     "pending_interval": _seconds,
+    "policy_interval": _seconds,
+    "usage_interval": _seconds,
 }

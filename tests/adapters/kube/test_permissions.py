@@ -38,7 +38,7 @@ async def test_everything_is_asked_and_allowed(api):
     ids=lambda value: value if isinstance(value, str) else value.resource,
 )
 async def test_each_verb_missing_is_found_and_named_with_its_rule(api, permission, verb):
-    api.denied.add((verb, permission.resource))
+    api.denied.add((verb, permission.resource, permission.group))
     findings = await check(api.client(), PERMISSIONS, lease_namespace="sea")
     (missing,) = [finding for finding in findings if not finding.ok]
     assert missing.permission is permission
@@ -62,7 +62,15 @@ def test_without_leader_election_no_lease_is_needed():
 
 def test_the_optional_ones_say_what_is_off():
     optional = {permission.feature for permission in PERMISSIONS if not permission.required}
-    assert optional == {"default spreading", "device classes", "events", "preemption"}
+    assert optional == {
+        "default spreading",
+        "device classes",
+        "events",
+        "policies",
+        "preemption",
+        "real use of nodes",
+        "status of policies",
+    }
     finding = Finding(Permission("g", "r", ("v",), "to do it", feature="it"), "", ("v",))
     assert '(optional: "it" is off without it)' in finding.text()
     assert not finding.blocking

@@ -2,7 +2,8 @@
 
 from moorage.adapters.telemetry.metrics import Metrics
 from moorage.core.model.events import BindFailed, BindFailure, BindSucceeded
-from moorage.core.model.instructions import Attempted, AttemptResult, Bind, Placement
+from moorage.core.model.instructions import Attempted, AttemptResult, Audited, Bind, Placement
+from moorage.core.model.policy import PolicyRef
 from tests.kit.fakes import FakeClock, pod_ref
 
 REF = pod_ref("p")
@@ -108,3 +109,30 @@ def test_the_writers_have_their_counters():
     assert rig.value("moorage_condition_writes_total", outcome="written") == 1
     assert rig.value("moorage_late_binds_total") == 1
     assert rig.value("moorage_malformed_objects_total", resource="nodes") == 1
+
+
+def test_audits_are_counted_by_policy_until_it_is_gone():
+    rig, ref = Rig(), PolicyRef("n", "p")
+    rig.metrics.cycle([Audited(REF, ref, differs=True), Audited(REF, ref, differs=False)], 0.001)
+    rig.metrics.cycle(
+        [Audited(REF, ref, differs=True), Audited(REF, PolicyRef("", "q"), differs=True)], 0.001
+    )
+    name = "moorage_policy_audit_decisions_total"
+    assert rig.value(name, policy="n/p", differs="true") == 2
+    assert rig.value(name, policy="n/p", differs="false") == 1
+    rig.metrics.policy_gone(ref)
+    rig.metrics.policy_gone(ref)
+    assert rig.value(name, policy="n/p", differs="true") is None
+    assert rig.value(name, policy="q", differs="true") == 1
+    assert rig.value("scheduler_schedule_attempts_total", result="scheduled", profile="moorage") == 0
+
+
+def test_what_is_counted_of_policies():
+    rig = Rig()
+    rig.metrics.count_policies(in_force=3, refused=1)
+    rig.metrics.policy_status_written("written")
+    rig.metrics.usage_polled("NotServed")
+    assert rig.value("moorage_policies", state="in_force") == 3
+    assert rig.value("moorage_policies", state="refused") == 1
+    assert rig.value("moorage_policy_status_writes_total", outcome="written") == 1
+    assert rig.value("moorage_node_metrics_polls_total", outcome="NotServed") == 1

@@ -165,6 +165,10 @@ class ClusterState:
         except BaseExceptionGroup as group:
             raise group.exceptions[0] from None
 
+    async def tell_pods_again(self) -> None:
+        """Read every bound pod once more, and return when that is done."""
+        await self.reflectors["pods"].tell_again()
+
     def stuck(self) -> str | None:
         """Which reflector has stopped working without knowing it, None if all is well."""
         for resource, reflector in self.reflectors.items():

@@ -82,6 +82,20 @@ PERMISSIONS: tuple[Permission, ...] = (
         Permission("storage.k8s.io", resource, ("list", "watch"), "to know where a pod's volumes can be")
         for resource in ("storageclasses", "csinodes", "csidrivers", "csistoragecapacities", "volumeattachments")
     ),
+    *(
+        Permission("moorage.dev", plural, ("list", "watch"), "to follow policies", feature="policies")
+        for plural in ("schedulingpolicies", "clusterschedulingpolicies")
+    ),
+    *(
+        Permission(
+            "moorage.dev", f"{plural}/status", ("patch",), "to say how policies fare", feature="status of policies",
+        )
+        for plural in ("schedulingpolicies", "clusterschedulingpolicies")
+    ),
+    Permission(
+        "metrics.k8s.io", "nodes", ("list",), "to know what nodes really use, for policies that ask",
+        feature="real use of nodes",
+    ),
     Permission(
         "resource.k8s.io", "deviceclasses", ("list", "watch"),
         "to tell devices, which are not allocated yet, from other resources", feature=DEVICE_CLASSES,

@@ -5,6 +5,7 @@ One registry an instance, so that tests and several schedulers in a process do n
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +22,8 @@ from prometheus_client import (
 
 from moorage import __version__
 from moorage.core.model.events import BindFailed, BindFailure, BindSucceeded
-from moorage.core.model.instructions import Attempted, AttemptResult, Instruction
+from moorage.core.model.instructions import Attempted, AttemptResult, Audited, Instruction
+from moorage.core.model.policy import PolicyRef
 from moorage.runtime.ports import Clock
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
@@ -194,6 +196,33 @@ class Metrics:
             buckets=_ATTEMPT_BUCKETS,
             registry=registry,
         )
+        self.policies = Gauge(
+            "moorage_policies",
+            "Policies of which a generation is in force, and those whose newest generation was refused.",
+            ("state",),
+            registry=registry,
+        )
+        self.policy_held = Gauge(
+            "moorage_policy_held_pods", "Pods that wait for a window of their policies.", registry=registry
+        )
+        self.policy_status = Counter(
+            "moorage_policy_status_writes",
+            "Writes of the status of policies by their outcome.",
+            ("outcome",),
+            registry=registry,
+        )
+        self.usage_polls = Counter(
+            "moorage_node_metrics_polls",
+            "Times that metrics.k8s.io was asked what nodes use, by the outcome.",
+            ("outcome",),
+            registry=registry,
+        )
+        self.policy_audits = Counter(
+            "moorage_policy_audit_decisions",
+            "Decisions made once more as if a policy in Audit mode were in force, by whether they differ.",
+            ("policy", "differs"),
+            registry=registry,
+        )
         self.leading = Gauge("moorage_leading", "1 while this replica may schedule.", registry=registry)
         build = Gauge("moorage_build_info", "The version that runs.", ("version",), registry=registry)
         build.labels(__version__).set(1)
@@ -214,6 +243,8 @@ class Metrics:
     def cycle(self, instructions: Sequence[Instruction], seconds: float) -> None:
         """One step of the engine led to these instructions."""
         for instruction in instructions:
+            if isinstance(instruction, Audited):
+                self.policy_audits.labels(instruction.policy.key, str(instruction.differs).lower()).inc()
             if not isinstance(instruction, Attempted):
                 continue
             self.algorithm_duration.observe(seconds)
@@ -284,6 +315,20 @@ class Metrics:
         """An object could not be read."""
         self.malformed.labels(resource).inc()
 
+    def policy_status_written(self, outcome: str) -> None:
+        """A write of a policy's status ended."""
+        self.policy_status.labels(outcome).inc()
+
+    def usage_polled(self, outcome: str) -> None:
+        """metrics.k8s.io was asked."""
+        self.usage_polls.labels(outcome).inc()
+
+    def policy_gone(self, ref: PolicyRef) -> None:
+        """A policy is gone, and its samples with it."""
+        for differs in ("true", "false"):
+            with contextlib.suppress(KeyError):
+                self.policy_audits.remove(ref.key, differs)
+
     # -- at the scrape ---------------------------------------------------------------------------
 
     def on_scrape(self, refresh: Callable[[], None]) -> None:
@@ -296,6 +341,11 @@ class Metrics:
             self.pending.labels(queue).set(_number(stats.get(f"pending_{queue}")))
         for kind, key in _CACHE_SIZES.items():
             self.cache_size.labels(kind).set(_number(stats.get(key)))
+
+    def count_policies(self, *, in_force: int, refused: int) -> None:
+        """Set the gauges of policies."""
+        self.policies.labels("in_force").set(in_force)
+        self.policies.labels("refused").set(refused)
 
     def exposition(self) -> bytes:
         """All metrics as the text that Prometheus reads."""
