@@ -8,6 +8,8 @@ from tests.controlplane.aio import AsyncClient
 from tests.controlplane.build import BuildError, find
 from tests.controlplane.client import Client
 from tests.controlplane.controlplane import ControlPlane
+from tests.kit.operator import Operator
+from tests.kit.policies_live import PolicyCluster, install_crds
 
 
 @pytest.fixture(scope="session")
@@ -37,3 +39,20 @@ def cluster(control_plane: ControlPlane) -> Client:
 def acluster(cluster: Client) -> AsyncClient:
     """The same for async tests."""
     return cluster.aio
+
+
+@pytest.fixture(scope="module")
+def _policy_cluster(_session_control_plane: ControlPlane) -> Iterator[PolicyCluster]:
+    _session_control_plane.reset()
+    install_crds(_session_control_plane.admin)
+    with Operator(_session_control_plane, MOORAGE_USAGE_INTERVAL="0.5") as operator:
+        yield PolicyCluster(_session_control_plane, operator)
+    assert operator.process.returncode == 0, operator.log
+    assert "Traceback" not in operator.log
+
+
+@pytest.fixture
+def policies(_policy_cluster: PolicyCluster) -> PolicyCluster:
+    """A cluster with policies, and one scheduler for all tests of a module; empty but for these."""
+    _policy_cluster.clean()
+    return _policy_cluster

@@ -10,6 +10,8 @@ from tests.controlplane.client import Client
 from tests.controlplane.controlplane import ControlPlane
 from tests.kit.manifests import node, pod
 from tests.kit.operator import Operator
+from tests.kit.policies_live import PolicyCluster, install_crds
+from tests.kit.raw_policies import make_policy
 
 REQUIRED = [(p, verb) for p in PERMISSIONS if p.required for verb in p.verbs]
 OPTIONAL = [p for p in PERMISSIONS if not p.required]
@@ -52,10 +54,11 @@ def test_kopf_ends_with_an_error_as_well(control_plane: ControlPlane) -> None:
     assert "missing permission: create pods/binding" in operator.log
 
 
-@pytest.mark.parametrize("permission", OPTIONAL, ids=[p.feature for p in OPTIONAL])
+@pytest.mark.parametrize("permission", OPTIONAL, ids=[f"{p.feature}-{p.resource}" for p in OPTIONAL])
 def test_without_an_optional_permission_it_runs_with_one_warning(
     control_plane: ControlPlane, cluster: Client, permission: Permission
 ) -> None:
+    install_crds(cluster)
     cluster.apply([node("n1")])
     user = control_plane.user("moorage", **rules(permission, permission.verbs))
     with Operator(control_plane, kubeconfig=user) as operator:
@@ -71,13 +74,20 @@ def test_without_an_optional_permission_it_runs_with_one_warning(
 def test_with_just_the_permissions_that_are_listed_it_does_everything(
     control_plane: ControlPlane, cluster: Client
 ) -> None:
-    cluster.apply([node("n1")])
+    install_crds(cluster)
+    policy = make_policy("p", load={"limit": {"cpu": 50}})
+    cluster.apply([node("n1"), policy])
     user = control_plane.user("moorage", **rules(PERMISSIONS[0], []))
     with Operator(control_plane, kubeconfig=user) as operator:
         cluster.apply([pod("p"), pod("big", cpu="64")])
         cluster.wait_for(lambda: cluster.events("p") and cluster.events("big"), 5)
         cluster.wait_for(lambda: cluster.condition("big"), 5)
-        assert "WARNING" not in operator.log
+        policies = PolicyCluster(control_plane, operator)
+        policies.await_status(policy, "pods", {"matched": 2, "pending": 1, "bound": 1})
+        metrics = policies.condition(policy, "MetricsAvailable")
+        assert metrics["reason"] == "NotServed", "it may ask"
+        assert "Forbidden" not in operator.log
+        assert operator.log.count("WARNING") == 1, "of the metrics"
     assert operator.process.returncode == 0
 
 
