@@ -47,6 +47,14 @@ test-unit: $(VENV)/.dev
 test-integration: $(VENV)/.dev assets oracle
 	$(BIN)/python -m pytest -m integration $(ARGS)
 
+.PHONY: test-versions chart
+## test-versions: the integration tests with the API servers of older versions; VERSIONS="1.34" picks one
+test-versions: $(VENV)/.dev assets
+	@for version in $(or $(VERSIONS),$$($(BIN)/python -m tests.controlplane.build_version)); do \
+	  folder=$$($(BIN)/python -m tests.controlplane.build_version $$version | tee /dev/stderr | tail -1) && \
+	  KUBEBUILDER_ASSETS=$$folder $(BIN)/python -m pytest -m "integration and not parity" $(ARGS) || exit 1; \
+	done
+
 ## parity: compare with kube-scheduler on N generated cases; ARGS="--seed 7" repeats a run
 parity: $(VENV)/.dev oracle
 	@$(BIN)/python -m tests.parity $(N) $(ARGS)
@@ -59,9 +67,10 @@ bench: $(VENV)/.dev assets
 sandbox: $(VENV)/.dev assets
 	@$(BIN)/python -m tests.controlplane.sandbox $(ARGS)
 
-## assets: build etcd, kube-apiserver and kube-scheduler once (or use KUBEBUILDER_ASSETS)
+## assets: build etcd, kube-apiserver, kube-scheduler (or use KUBEBUILDER_ASSETS) and Helm (or MOORAGE_HELM) once
 assets: $(VENV)/.python
 	@$(BIN)/python -m tests.controlplane.build
+	@$(BIN)/python -m tests.controlplane.build_helm
 
 ## oracle: build the program that says what kube-scheduler decides once (or use MOORAGE_ORACLE)
 oracle: $(VENV)/.python
@@ -74,6 +83,10 @@ crds: $(VENV)/.package
 ## lock: pin the newest allowed versions of all dependencies anew
 lock: $(VENV)/.uv
 	scripts/lock.sh $(VENV)/.uv/bin/uv
+
+## chart: write what the Helm chart has from elsewhere: permissions, definitions of policies, the table of values
+chart: $(VENV)/.package
+	@$(BIN)/python scripts/chart.py
 
 ## fmt: format, and mend what ruff can mend
 fmt: $(VENV)/.dev

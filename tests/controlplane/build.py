@@ -19,7 +19,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -34,12 +34,20 @@ PROGRAMS = {
     "kube-apiserver": "k8s.io/kubernetes/cmd/kube-apiserver",
     "kube-scheduler": "k8s.io/kubernetes/cmd/kube-scheduler",
 }
-_VERSION_PACKAGE = "k8s.io/component-base/version"
-_MAJOR, _MINOR, _ = KUBERNETES_VERSION.removeprefix("v").split(".")
-LDFLAGS = (
-    f"-s -w -X {_VERSION_PACKAGE}.gitVersion={KUBERNETES_VERSION}"
-    f" -X {_VERSION_PACKAGE}.gitMajor={_MAJOR} -X {_VERSION_PACKAGE}.gitMinor={_MINOR}"
-)
+STRIPPED = "-s -w"  # no symbols: half the size, and a panic still names function and line
+
+
+def ldflags(version: str) -> str:
+    """What makes programs of Kubernetes say that they are this version, such as v1.37.2."""
+    major, minor, _ = version.removeprefix("v").split(".")
+    package = "k8s.io/component-base/version"
+    return (
+        f"{STRIPPED} -X {package}.gitVersion={version}"
+        f" -X {package}.gitMajor={major} -X {package}.gitMinor={minor}"
+    )
+
+
+LDFLAGS = ldflags(KUBERNETES_VERSION)
 
 
 class BuildError(Exception):
@@ -69,21 +77,34 @@ def build() -> Path:
         return find()
     if "KUBEBUILDER_ASSETS" in os.environ:
         return find()  # which says what it lacks: a folder that someone else fills is not ours to write to
+
+    def make(go: str, folder: Path) -> None:
+        for name, package in PROGRAMS.items():
+            if not (folder / name).exists():
+                go_build(go, package, folder / name)
+
+    folder = cached("", _sources_hash(), f"{', '.join(PROGRAMS)} {KUBERNETES_VERSION}", make)
+    link(ASSETS, folder)
+    return folder
+
+
+def cached(prefix: str, sources: str, what: str, make: Callable[[str, Path], None]) -> Path:
+    """The folder in the user's cache for the sources with this hash; `make(go, folder)` fills it the first time.
+
+    Its stamp holds the hash and Go's version. A build that was broken off goes on where it was.
+    """
     go = find_go()
     version = go_version(go)
-    key = hashlib.sha256(f"{_sources_hash()} {version} {platform.system()} {platform.machine()}".encode())
-    folder = cache_home() / key.hexdigest()[:16]
+    key = hashlib.sha256(f"{sources} {version} {platform.system()} {platform.machine()}".encode())
+    folder = cache_home() / f"{prefix}{key.hexdigest()[:16]}"
     folder.mkdir(parents=True, exist_ok=True)
     with locked(folder / "lock"):
         if not (folder / STAMP).exists():
-            say(f"Building {', '.join(PROGRAMS)} {KUBERNETES_VERSION} with {version}: minutes the first time")
+            say(f"Building {what} with {version}: minutes the first time")
             began = time.monotonic()
-            for name, package in PROGRAMS.items():
-                if not (folder / name).exists():
-                    go_build(go, package, folder / name)
-            (folder / STAMP).write_text(f"{_sources_hash()} {version}\n")
+            make(go, folder)
+            (folder / STAMP).write_text(f"{sources} {version}\n")
             say(f"Built in {elapsed(began)}")
-    link(ASSETS, folder)
     return folder
 
 
