@@ -1,0 +1,132 @@
+"""Write what the chart has from elsewhere: permissions, definitions of policies, and the table of values in its README.
+
+``python scripts/chart.py`` writes the files, ``--check`` only says whether they are up to date.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from moorage.adapters.kube.permissions import PERMISSIONS, Permission, Scope
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+CHART: Final = ROOT / "charts" / "moorage"
+CRDS: Final = ROOT / "crds"
+_BEGIN, _END = "<!-- written by `make chart`: begin -->", "<!-- written by `make chart`: end -->"
+_READING: Final = ("get", "list", "watch")
+#: The extender's one power, given to it only if it is turned on.
+_BIND: Final = ("", "pods/binding")
+
+Entry = dict[str, Any]
+
+
+def permissions() -> dict[str, list[Entry]]:
+    """What each component of the chart may do.
+
+    The scheduler: all that Moorage checks at its start. The extender decides by the same state, so it reads the
+    same, and writes nothing but bindings.
+    """
+    extender = []
+    for permission in PERMISSIONS:
+        if permission.scope is not Scope.CLUSTER:
+            continue
+        if verbs := [verb for verb in permission.verbs if verb in _READING]:
+            extender.append(_entry(permission, verbs=verbs))
+        if (permission.group, permission.resource) == _BIND:
+            extender.append(_entry(permission, feature="bind"))
+    return {"scheduler": [_entry(permission) for permission in PERMISSIONS], "extender": extender}
+
+
+def _entry(permission: Permission, **changed: Any) -> Entry:
+    return {
+        "why": permission.why,
+        "feature": permission.feature,
+        "scope": str(permission.scope),
+        "group": permission.group,
+        "resource": permission.resource,
+        "verbs": list(permission.verbs),
+        **changed,
+    }
+
+
+def leaves(
+    schema: Mapping[str, Any], values: Mapping[str, Any], prefix: str = ""
+) -> Iterator[tuple[str, Any, str]]:
+    """Each value that can be set: its path, its default and what the schema says of it."""
+    for name, below in schema["properties"].items():
+        path = f"{prefix}{name}"
+        if "properties" in below:
+            yield from leaves(below, values[name], f"{path}.")
+        elif path != "global":
+            yield path, values[name], below["description"]
+
+
+def _table() -> str:
+    schema = json.loads((CHART / "values.schema.json").read_text())
+    values = yaml.safe_load((CHART / "values.yaml").read_text())
+    rows = ["| value | default | meaning |", "| --- | --- | --- |"]
+    for path, default, text in leaves(schema, values):
+        default = json.dumps(default, ensure_ascii=False)
+        escaped = text.replace("|", "\\|")
+        rows.append(f"| `{path}` | `{default}` | {escaped} |")
+    return "\n".join(rows)
+
+
+def _features() -> str:
+    rows = ["| feature | permissions |", "| --- | --- |"]
+    for feature in dict.fromkeys(p.feature for p in PERMISSIONS if p.feature):
+        rules = (f"{', '.join(p.verbs)} `{p.resource}`" for p in PERMISSIONS if p.feature == feature)
+        rows.append(f"| `{feature}` | {'; '.join(rules)} |")
+    return "\n".join(rows)
+
+
+def rendered() -> dict[Path, str]:
+    """The files and what is to be in them."""
+    header = "# Written by `make chart` from operator/moorage/adapters/kube/permissions.py.\n"
+    body = yaml.safe_dump(permissions(), sort_keys=False, width=110)
+    readme = CHART / "README.md"
+    before, _, rest = readme.read_text().partition(_BEGIN)
+    written = f"{_BEGIN}\n\n{_table()}\n\n### Optional features\n\n{_features()}\n\n{_END}"
+    files = {
+        CHART / "files" / "permissions.yaml": header + body,
+        readme: before + written + rest.partition(_END)[2],
+    }
+    for path in sorted(CRDS.glob("*.yaml")):
+        files[CHART / "files" / "crds" / path.name] = path.read_text()
+    return files
+
+
+def stale() -> list[Path]:
+    """The files that are not as they should be, and definitions that are there no longer."""
+    files = rendered()
+    wrong = [path for path, text in files.items() if not path.exists() or path.read_text() != text]
+    if CRDS.is_dir():
+        wrong += [path for path in (CHART / "files" / "crds").iterdir() if path not in files]
+    return wrong
+
+
+def main(arguments: list[str]) -> int:
+    """The command."""
+    wrong = stale()
+    if "--check" in arguments:
+        for path in wrong:
+            print(f"{path.relative_to(ROOT)} is out of date: run `make chart`", file=sys.stderr)
+        return bool(wrong)
+    files = rendered()
+    for path in wrong:
+        if path in files:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(files[path])
+        else:
+            path.unlink()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
