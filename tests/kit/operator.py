@@ -71,10 +71,14 @@ class Operator:
         """All it has logged."""
         return self.process.output()
 
+    def scrape(self) -> str:
+        """All metrics, as Prometheus reads them; empty when nobody answers."""
+        return self._get("/metrics") or ""
+
     def metric(self, name: str, **labels: str) -> float:
         """A sample's value, 0 if there is none."""
         wanted = ",".join(f'{key}="{value}"' for key, value in sorted(labels.items()))
-        for line in (self._get("/metrics") or "").splitlines():
+        for line in self.scrape().splitlines():
             sample, _, value = line.rpartition(" ")
             found, _, rest = sample.partition("{")
             given = ",".join(sorted(filter(None, rest.rstrip("}").split(","))))
