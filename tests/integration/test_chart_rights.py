@@ -1,7 +1,7 @@
 """The operator with the chart's service account and no other right: it can do everything, and needs all it may do."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -91,14 +91,14 @@ def test_a_pod_that_fits_nowhere_is_told_of_again(cluster: Client, leader: Opera
         found = cluster.list("Event", api_version="events.k8s.io/v1")
         return [e for e in found if e["regarding"].get("name") == "big" and "untolerated taint" in e["note"]]
 
-    def told(times: int) -> bool:
-        return sum((e.get("series") or {}).get("count", 1) for e in events()) >= times
+    def told() -> int:
+        return sum((e.get("series") or {}).get("count", 1) for e in events())
 
     for times in (1, 2):
         huge = node("huge", cpu="1000")
         huge["spec"] = {"taints": [{"key": "example.com/held", "effect": "NoSchedule"}]}
         cluster.apply([huge])
-        cluster.wait_for(lambda times=times: told(times), 60, f"it is told {times} times")
+        _reaches(cluster, told, times)
         cluster.delete("Node", "huge")
 
 
@@ -219,16 +219,18 @@ async def test_taking_any_rule_out_is_noticed(release: Release) -> None:
     for name, expected in lacking.items():
         kubeconfig = token_for(release.control_plane, name)
         async with await KubeClient.connect(str(kubeconfig), None) as client:
+            await _await_missing(cluster, client, expected)
 
-            async def as_expected(client: KubeClient = client, expected: set[Right] = expected) -> bool:
-                findings = await check(
-                    client, PERMISSIONS, lease_namespace=NAMESPACE, lease_name="sea-moorage"
-                )
-                return expected == {
-                    (f.permission.group, f.permission.resource, verb) for f in findings for verb in f.missing
-                }
 
-            await cluster.aio.wait_for(as_expected, 30, f"{expected} is missed")
+async def _await_missing(cluster: Client, client: KubeClient, expected: set[Right]) -> None:
+    """Until the check says that just these rights are missing; the authorizer reads roles from a cache."""
+
+    async def as_expected():
+        findings = await check(client, PERMISSIONS, lease_namespace=NAMESPACE, lease_name="sea-moorage")
+        missing = {(f.permission.group, f.permission.resource, verb) for f in findings for verb in f.missing}
+        return missing == expected
+
+    await cluster.aio.wait_for(as_expected, 30, f"{expected} is missed")
 
 
 def _account(name: str, wide: list[Obj], near: list[Obj]) -> list[Obj]:
@@ -246,6 +248,10 @@ def _account(name: str, wide: list[Obj], near: list[Obj]) -> list[Obj]:
             {**common, "kind": f"{prefix}RoleBinding", "roleRef": reference, "subjects": [subject]},
         ]
     return made
+
+
+def _reaches(cluster: Client, count: Callable[[], int], number: int) -> None:
+    cluster.wait_for(lambda: count() >= number, 60, f"there are {number}")
 
 
 def _reasons(cluster: Client) -> set[str]:
