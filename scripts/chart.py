@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,38 +20,41 @@ CHART: Final = ROOT / "charts" / "moorage"
 CRDS: Final = ROOT / "crds"
 _BEGIN, _END = "<!-- written by `make chart`: begin -->", "<!-- written by `make chart`: end -->"
 _READING: Final = ("get", "list", "watch")
-#: The extender's one power, given to it only if it is turned on.
-_BIND: Final = ("", "pods/binding")
+#: What policies look at, apart from the rules of the extender's other plugins.
+_SEEN: Final = ("nodes", "pods", "namespaces", "schedulingpolicies", "clusterschedulingpolicies")
 
 Entry = dict[str, Any]
 
 
 def permissions() -> dict[str, list[Entry]]:
-    """What each component of the chart may do.
+    """What each component of the chart may do, each with the case in which it may: "" for always.
 
-    The scheduler: all that Moorage checks at its start. The extender decides by the same state, so it reads the
-    same, and writes nothing but bindings.
+    The scheduler: all that Moorage checks at its start. The extender sees what policies look at, with ``--full``
+    what all plugins do, and writes nothing but bindings, with ``--enable-bind``.
     """
-    extender = []
-    for permission in PERMISSIONS:
-        if permission.scope is not Scope.CLUSTER:
-            continue
-        if verbs := [verb for verb in permission.verbs if verb in _READING]:
-            extender.append(_entry(permission, verbs=verbs))
-        if (permission.group, permission.resource) == _BIND:
-            extender.append(_entry(permission, feature="bind"))
-    return {"scheduler": [_entry(permission) for permission in PERMISSIONS], "extender": extender}
+    return {
+        "scheduler": [_entry(permission, permission.verbs) for permission in PERMISSIONS],
+        "extender": [entry for permission in PERMISSIONS for entry in _of_extender(permission)],
+    }
 
 
-def _entry(permission: Permission, **changed: Any) -> Entry:
+def _of_extender(permission: Permission) -> Iterator[Entry]:
+    if permission.resource == "pods/binding":
+        yield _entry(permission, permission.verbs, when="bind")
+    verbs = [verb for verb in permission.verbs if verb in _READING]
+    if verbs and permission.scope is Scope.CLUSTER and permission.feature != "preemption":
+        yield _entry(permission, verbs, when="" if permission.resource in _SEEN else "full")
+
+
+def _entry(permission: Permission, verbs: Sequence[str], when: str = "") -> Entry:
     return {
         "why": permission.why,
         "feature": permission.feature,
+        "when": when,
         "scope": str(permission.scope),
         "group": permission.group,
         "resource": permission.resource,
-        "verbs": list(permission.verbs),
-        **changed,
+        "verbs": list(verbs),
     }
 
 

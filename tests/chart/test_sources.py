@@ -105,7 +105,7 @@ def test_the_permissions_are_those_that_are_checked_at_the_start():
         for verb in e["verbs"]
     } == listed
     writes = {
-        (e["resource"], verb, e["feature"])
+        (e["resource"], verb, e["when"])
         for e in granted["extender"]
         for verb in e["verbs"]
         if verb not in ("get", "list", "watch")

@@ -8,6 +8,7 @@ import click
 import pytest
 import yaml
 
+from moorage.adapters.kube import permissions
 from moorage.adapters.kube.permissions import PERMISSIONS, Scope
 from moorage.cli.main import main
 from moorage.configuration.read import read_config
@@ -197,6 +198,8 @@ def test_the_extender_is_started_with_options_that_it_has(helm: Helm, stem: str)
     objects = helm.template(VALUES / f"{stem}.yaml")
     (workload,) = [w for w in workloads(objects) if w["metadata"]["name"].endswith("-extender")]
     options = parsed(workload["spec"]["template"]["spec"]["containers"][0]["args"])
+    assert str(options["listen"]) == "0.0.0.0:10270"
+    assert bool(options["full"]) == (stem == "everything")
     assert options["prefix"] == ("/scheduler" if stem == "everything" else "/policies")
     assert bool(options["enable_bind"]) == (stem == "everything")
 
@@ -224,6 +227,19 @@ def test_the_roles_grant_what_is_checked_and_nothing_else(helm: Helm) -> None:
             {"kind": "ServiceAccount", "name": "sea-moorage", "namespace": "harbour"}
         ]
         assert only(objects, binding["roleRef"]["kind"])["metadata"]["name"] == binding["roleRef"]["name"]
+
+
+@pytest.mark.xfail(
+    not hasattr(permissions, "needed_by_extender"), reason="there is no such list", strict=True
+)
+@pytest.mark.parametrize("full", [False, True])
+@pytest.mark.parametrize("bind", [False, True])
+def test_the_role_of_the_extender_grants_what_is_checked(helm: Helm, full: bool, bind: bool) -> None:
+    needed = getattr(permissions, "needed_by_extender")(full=full, bind=bind)  # noqa: B009
+    tls = {"extender.tls": {"secretName": "tls", "clientCA": True}} if bind else {}
+    values = {"extender.enabled": True, "extender.full": full, "extender.bind.enabled": bind, **tls}
+    role = only(helm.template(values), "ClusterRole", "harbour-sea-moorage-extender")
+    assert flat(role["rules"]) == {(p.group, p.resource, verb) for p in needed for verb in p.verbs}
 
 
 def test_the_extender_may_write_only_bindings_and_only_if_told_to(helm: Helm) -> None:

@@ -69,9 +69,12 @@ files/permissions.yaml is written from the list that Moorage itself checks at it
 {{- define "moorage.rules" -}}
 {{- $values := .root.Values }}
 {{- $all := .root.Files.Get "files/permissions.yaml" | fromYaml }}
+{{- $cases := list "" }}
+{{- if $values.extender.full }}{{ $cases = append $cases "full" }}{{ end }}
+{{- if $values.extender.bind.enabled }}{{ $cases = append $cases "bind" }}{{ end }}
 {{- $lease := include "moorage.leaseName" .root }}
 {{- range index $all .component }}
-{{- if and (eq .scope $.scope) (not (has .feature $values.rbac.without)) (or (ne .feature "bind") $values.extender.bind.enabled) }}
+{{- if and (eq .scope $.scope) (not (has .feature $values.rbac.without)) (has .when $cases) }}
 # {{ .why }}{{ with .feature }} ({{ . }}){{ end }}
 - apiGroups: [{{ .group | quote }}]
   resources: [{{ .resource | quote }}]
