@@ -47,7 +47,7 @@ test-unit: $(VENV)/.dev
 test-integration: $(VENV)/.dev assets oracle
 	$(BIN)/python -m pytest -m integration $(ARGS)
 
-.PHONY: test-versions chart
+.PHONY: test-versions chart sbom
 ## test-versions: the integration tests with the API servers of older versions; VERSIONS="1.34" picks one
 test-versions: $(VENV)/.dev assets
 	@for version in $(or $(VERSIONS),$$($(BIN)/python -m tests.controlplane.build_version)); do \
@@ -87,6 +87,10 @@ lock: $(VENV)/.uv
 ## chart: write what the Helm chart has from elsewhere: permissions, definitions of policies, the table of values
 chart: $(VENV)/.package
 	@$(BIN)/python scripts/chart.py
+
+## sbom: print a bill of materials (CycloneDX) of what requirements.lock installs
+sbom: $(VENV)/.package
+	@$(BIN)/python scripts/sbom.py
 
 ## fmt: format, and mend what ruff can mend
 fmt: $(VENV)/.dev

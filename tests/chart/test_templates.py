@@ -1,5 +1,7 @@
 """What Helm makes of the chart, for each file in ``values``; no cluster is needed for that, but Helm is."""
 
+import re
+import textwrap
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -344,3 +346,22 @@ def test_the_notes_name_a_scheduler_that_there_is(helm: Helm) -> None:
     assert '"schedulerName": "one"' in notes(VALUES / "minimal.yaml")
     assert '"schedulerName": "moorage"' in notes(VALUES / "everything.yaml")
     assert "extender --print-config" in notes(VALUES / "extender.yaml")
+
+
+def documented() -> list[Any]:
+    """The YAML in docs/install.md."""
+    text = (CHART.parents[1] / "docs" / "install.md").read_text()
+    found = re.findall(r"^( *)```yaml\n(.*?)^ *```", text, re.MULTILINE | re.DOTALL)
+    return [yaml.safe_load(textwrap.dedent(block)) for _, block in found]
+
+
+def test_what_the_documentation_shows_works(helm: Helm) -> None:
+    values, static_pod = documented()
+    objects = helm.template(values)
+    assert only(objects, "ServiceMonitor")["metadata"]["labels"]["release"] == "prometheus"
+    (container,) = only(objects, "Deployment")["spec"]["template"]["spec"]["containers"]
+    assert container["image"].startswith("registry.example.com/platform/moorage:")
+    (container,) = static_pod["spec"]["containers"]
+    assert parsed(container["args"])["scheduler_name"] == ("default-scheduler",)
+    mounted = {volume["name"] for volume in static_pod["spec"]["volumes"]}
+    assert {mount["name"] for mount in container["volumeMounts"]} == mounted

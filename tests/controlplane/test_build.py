@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.controlplane import build
+from tests.controlplane import build, build_helm, build_version
 from tests.controlplane.build import BuildError
 
 
@@ -67,3 +67,35 @@ def test_what_is_named_is_taken_as_it_is(tmp_path: Path, monkeypatch: pytest.Mon
     for name in ("etcd", "kube-apiserver"):
         (tmp_path / name).write_text("")
     assert build.build() == tmp_path
+
+
+def test_older_versions_are_known_by_their_minor() -> None:
+    minors = build_version.known()
+    assert minors == sorted(minors, key=lambda minor: int(minor.split(".")[1]))
+    newest = int(build.KUBERNETES_VERSION.split(".")[1])
+    assert [int(minor.split(".")[1]) for minor in minors] == [newest - 3, newest - 2, newest - 1]
+    for minor in minors:
+        version = build_version.version(minor)
+        assert version.startswith(f"v{minor}.")
+        text = (build_version.VERSIONS / minor / "go.mod").read_text()
+        replaced = [line for line in text.splitlines() if "=>" in line]
+        assert len(replaced) > 20
+        assert all(line.endswith(f" v0.{version.removeprefix('v1.')}") for line in replaced)
+    with pytest.raises(BuildError, match=r"no versions/1\.2; known are 1\.34"):
+        build_version.version("1.2")
+
+
+def test_a_program_of_an_older_version_says_so() -> None:
+    assert "gitVersion=v1.34.4 " in build.ldflags("v1.34.4")
+    assert build.ldflags("v1.34.4").endswith("gitMinor=34")
+
+
+def test_helm_is_what_its_module_asks_for_or_what_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert build_helm.version().startswith("v4.")
+    monkeypatch.setenv("MOORAGE_HELM", str(tmp_path / "helm"))
+    with pytest.raises(BuildError, match="is no file"):
+        build_helm.build()
+    (tmp_path / "helm").write_text("")
+    assert build_helm.build() == tmp_path / "helm"

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.controlplane.client import Client
+from moorage.adapters.kube.permissions import PERMISSIONS, Permission, Scope
+from tests.controlplane.client import ApiError, Client
 from tests.controlplane.controlplane import ControlPlane
 from tests.kit.chart_release import NAME, NAMESPACE, monitoring_kinds
 from tests.kit.helm import CHART, VALUES, Helm
@@ -121,3 +122,52 @@ def created(cluster: Client, obj: Obj) -> bool:
     except LookupError:
         return False
     return True
+
+
+@pytest.mark.parametrize("stem", ["default", "everything", "openshift", "extender"])
+def test_the_pods_meet_the_restricted_pod_security_standard(
+    cluster: Client, tmp_path: Path, stem: str
+) -> None:
+    restricted = {"pod-security.kubernetes.io/enforce": "restricted"}
+    namespace = {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {"name": NAMESPACE, "labels": restricted},
+    }
+    cluster.apply([namespace])
+    objects = Helm(tmp_path).template(VALUES / f"{stem}.yaml")
+    templates = [obj["spec"]["template"] for obj in objects if obj["kind"] == "Deployment"]
+    assert templates
+    for template in templates:
+        assert _admitted(cluster, template)
+    del templates[0]["spec"]["containers"][0]["securityContext"]
+    assert not _admitted(cluster, templates[0]), "else this test says nothing"
+
+
+def _admitted(cluster: Client, template: Obj) -> bool:
+    meta = {**template["metadata"], "generateName": "replica-"}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": template["spec"]}
+    try:
+        cluster.request("POST", cluster.path("Pod", None, NAMESPACE), pod, params={"dryRun": "All"})
+    except ApiError as error:
+        if "PodSecurity" not in error.message:
+            raise
+        return False
+    return True
+
+
+def test_the_account_of_kube_scheduler_lacks_only_what_is_ours(cluster: Client) -> None:
+    """As docs/install.md says of running in its place."""
+    lacking = {p.group for p in PERMISSIONS for verb in p.verbs if not _may(cluster, p, verb)}
+    assert lacking <= {"moorage.dev", "metrics.k8s.io"}
+
+
+def _may(cluster: Client, permission: Permission, verb: str) -> bool:
+    resource, _, subresource = permission.resource.partition("/")
+    asked = {"group": permission.group, "resource": resource, "subresource": subresource, "verb": verb}
+    if permission.scope is not Scope.CLUSTER:
+        asked |= {"namespace": "kube-system"} | ({"name": "kube-scheduler"} if verb != "create" else {})
+    spec = {"user": "system:kube-scheduler", "resourceAttributes": asked}
+    review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
+    path = cluster.path("SubjectAccessReview", api_version="authorization.k8s.io/v1")
+    return bool(cluster.request("POST", path, review)["status"]["allowed"])
