@@ -128,29 +128,61 @@ def test_volumes(cluster: Client, leader: Operator) -> None:
     cluster.wait_for(placed, 60)
 
 
-@pytest.mark.xfail(not POLICIES, reason="policies are not followed", strict=True)
-def test_policies(cluster: Client, leader: Operator) -> None:
-    policy = {
-        "apiVersion": "moorage.dev/v1alpha1",
-        "kind": "ClusterSchedulingPolicy",
-        "metadata": {"name": "to-n7"},
-        "spec": {
-            "selector": {"podSelector": {"matchLabels": {"policed": "yes"}}},
-            "nodes": {"selector": {"matchLabels": {"kubernetes.io/hostname": "n7"}}},
-        },
+def _node_metrics() -> Obj:
+    """A definition in the place of a metrics server's API."""
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {"name": "v1beta1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    names = {"kind": "NodeMetrics", "listKind": "NodeMetricsList", "plural": "nodes", "singular": "node"}
+    spec = {"group": "metrics.k8s.io", "scope": "Cluster", "names": names, "versions": [version]}
+    allowed = {"api-approved.kubernetes.io": "unapproved, testing"}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "nodes.metrics.k8s.io", "annotations": allowed},
+        "spec": spec,
     }
-    cluster.apply([policy])
+
+
+def _policy(kind: str, spec: Obj) -> Obj:
+    meta = {"name": "checked"} | ({"namespace": "default"} if kind == "SchedulingPolicy" else {})
+    return {
+        "apiVersion": "moorage.dev/v1alpha1",
+        "kind": kind,
+        "metadata": meta,
+        "spec": {"selector": {"podSelector": {"matchLabels": {"policed": "yes"}}}, **spec},
+    }
+
+
+@pytest.mark.xfail(not POLICIES, reason="policies are not followed", strict=True)
+def test_policies(release: Release, cluster: Client, leader: Operator) -> None:
+    assert POLICIES
+    node_n7 = {"matchLabels": {"kubernetes.io/hostname": "n7"}}
+    policies = [
+        _policy("ClusterSchedulingPolicy", {"nodes": {"selector": node_n7}}),
+        _policy("SchedulingPolicy", {"load": {"limit": {"cpu": 80}, "onStale": "Ignore"}}),
+    ]
+    cluster.apply([_node_metrics(), *policies])
 
     def accepted() -> bool:
-        found = cluster.get("ClusterSchedulingPolicy", "to-n7", api_version="moorage.dev/v1alpha1")
-        conditions = found.get("status", {}).get("conditions", [])
-        return any(c["type"] == "Accepted" and c["status"] == "True" for c in conditions)
+        for policy in policies:
+            meta = policy["metadata"]
+            found = cluster.get(
+                policy["kind"], meta["name"], meta.get("namespace"), api_version=policy["apiVersion"]
+            )
+            conditions = found.get("status", {}).get("conditions", [])
+            if not any(c["type"] == "Accepted" and c["status"] == "True" for c in conditions):
+                return False
+        return True
 
-    cluster.wait_for(accepted, 30 if POLICIES else 0, "the policy's status is written")
+    cluster.wait_for(accepted, 60, "the status of both is written")
     policed = pod("policed")
     policed["metadata"]["labels"] = {"policed": "yes"}
     cluster.create(policed)
-    cluster.wait_for(lambda: cluster.node_of("policed") == "n7", 30)
+    cluster.wait_for(lambda: cluster.node_of("policed") == "n7", 60)
+    real_use = ("metrics.k8s.io", "nodes", "list")
+    cluster.wait_for(
+        lambda: real_use in {right for right, _ in release.requests()}, 60, "real use is asked for"
+    )
 
 
 def test_the_metrics_of_alerts_and_dashboard_exist(release: Release, leader: Operator) -> None:
