@@ -20,7 +20,7 @@ from tests.kit.volume_controller import tend, volume
 Obj = dict[str, Any]
 
 POLICIES = any(p.group == "moorage.dev" for p in PERMISSIONS)
-PODS = 300
+PODS = 1000
 #: What is granted and not used here, with the reason why it is needed all the same.
 UNUSED: dict[Right, str] = {
     ("", "persistentvolumes", "get"): "to look again after a conflict, which here nobody causes",
@@ -62,7 +62,7 @@ def _on(name: str, **more: Any) -> dict[str, Any]:
 
 @pytest.mark.timeout(240)
 def test_pods_are_placed(cluster: Client, leader: Operator) -> None:
-    cluster.apply([node(f"n{i}", cpu="4", pods="20") for i in range(30)])
+    cluster.apply([node(f"n{i}", cpu="4", pods="40") for i in range(50)])
     cluster.apply([pod(f"p{i}") for i in range(PODS)])
 
     def bound() -> bool:
