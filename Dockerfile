@@ -30,7 +30,8 @@ LABEL org.opencontainers.image.title="Moorage" \
       org.opencontainers.image.description="A Kubernetes scheduler in Python" \
       org.opencontainers.image.licenses="Apache-2.0"
 COPY --from=build /opt/moorage /opt/moorage
-ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
+# The user is in no list, but libraries ask for a home (while they are imported) and for a name.
+ENV HOME=/tmp USER=moorage PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
 USER 65532:65532
 WORKDIR /tmp
 EXPOSE 10269

@@ -126,6 +126,12 @@ def test_it_runs_as_nobody_in_particular_and_needs_no_shell() -> None:
         assert isinstance(json.loads(command), list), f"{word} would need a shell"
 
 
+def test_a_user_who_is_in_no_list_has_a_home_and_a_name() -> None:
+    """Without a home kubernetes_asyncio cannot be imported; without a name Kopf does not start."""
+    (environment,) = of(stages()[-1], "ENV")
+    assert {"HOME=/tmp", "USER=moorage"} <= set(environment.split())
+
+
 def test_the_entry_point_is_a_command_of_the_package_where_it_was_installed() -> None:
     build, final = stages()
     (entry,) = json.loads(of(final, "ENTRYPOINT")[0])
