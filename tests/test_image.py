@@ -80,18 +80,7 @@ def context(target: Path) -> None:
             shutil.copy(ROOT / name, target / name)
 
 
-@pytest.mark.parametrize(
-    "source",
-    [
-        pytest.param(
-            source,
-            marks=[pytest.mark.xfail(reason="there are no definitions of policies", strict=True)]
-            if source == "crds" and not (ROOT / source).exists()
-            else [],
-        )
-        for source in copied()
-    ],
-)
+@pytest.mark.parametrize("source", copied())
 def test_what_is_copied_is_there(source: str) -> None:
     assert (ROOT / source).exists()
     assert not ignored(Path(source))
