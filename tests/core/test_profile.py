@@ -1,13 +1,14 @@
 """Profiles."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 from moorage.core.framework.interface import FilterPlugin, Reads, ScorePlugin
+from moorage.core.framework.points import Point
 from moorage.core.plugins.node_name import NodeName
 from moorage.core.plugins.priority_sort import PrioritySort
-from moorage.core.profile import Profile, default_profile
+from moorage.core.profile import NO_ADDITIONS, Additions, Profile, default_profile, score_plugins
 from tests.kit.scalar import FILTER_ORDER, WEIGHTS
 
 
@@ -24,6 +25,44 @@ def test_the_default_weights():
         name: WEIGHTS.get(name, 1) for name in scoring
     }
     assert profile.scheduler_name == "mine"
+
+
+class Own:
+    """Scores."""
+
+    name: ClassVar[str] = "Own"
+    reads: ClassVar[Reads] = Reads.NODE
+
+    def pre_score(self, *_):
+        return None
+
+    def score(self, *_):
+        return None
+
+    def normalize(self, raw):
+        return raw
+
+    def wakes_on(self):
+        return ()
+
+
+def test_additions_come_last_wherever_they_have_a_part():
+    own = Additions((Own(),), {"Own": 7})
+    profile = default_profile(additions=own)
+    assert [plugin.name for plugin in profile.plugins] == [
+        *(p.name for p in default_profile().plugins),
+        "Own",
+    ]
+    assert (profile.weight("Own"), profile.weight("NodeAffinity")) == (7, 2)
+    points = {Point.SCORE: ("NodeAffinity",), Point.FILTER: ()}
+    some = Profile("some", default_profile().plugins, {}, points).extended(own)
+    assert some.points == {Point.SCORE: ("NodeAffinity", "Own"), Point.FILTER: ()}
+    assert profile.extended(NO_ADDITIONS) is profile
+
+
+def test_what_scores_can_be_weighed():
+    assert score_plugins(Additions((Own(),))) == score_plugins() | {"Own"}
+    assert "NodeName" not in score_plugins()
 
 
 def test_plugins_can_be_left_out():

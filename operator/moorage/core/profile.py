@@ -91,6 +91,33 @@ PARTS: Mapping[Point, type] = {
 }
 
 
+#: Plugins that kube-scheduler v1.37 has and we do not, and those that it has no more: their names are taken.
+UPSTREAM_ONLY = frozenset(
+    {
+        "DeferredPodScheduling",
+        "DynamicResources",
+        "GangScheduling",
+        "PodGroupPodsCount",
+        "TopologyPlacementGenerator",
+    }
+)
+REMOVED_UPSTREAM = frozenset({"AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits"})
+
+
+@dataclass(frozen=True)
+class Additions:
+    """Plugins that are not built in.  They run after the built-in ones, with these weights."""
+
+    plugins: tuple[Plugin, ...] = ()
+    weights: Mapping[str, int] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.plugins)
+
+
+NO_ADDITIONS = Additions()
+
+
 @dataclass(frozen=True)
 class Profile:
     """The plugins of one scheduler name, in the order in which they run, and the weights of their scores.
@@ -127,6 +154,21 @@ class Profile:
         points = {point: tuple(n for n in at if n not in names) for point, at in self.points.items()}
         return Profile(self.scheduler_name, plugins, self.weights, points, self.extenders)
 
+    def extended(self, additions: Additions) -> Profile:
+        """The same profile with these plugins behind its own, at every point that they have a part in."""
+        if not additions:
+            return self
+        plugins = (*self.plugins, *additions.plugins)
+        points = {
+            point: (
+                *at,
+                *(p.name for p in additions.plugins if point in PARTS and isinstance(p, PARTS[point])),
+            )
+            for point, at in self.points.items()
+        }
+        weights = {**self.weights, **additions.weights}
+        return Profile(self.scheduler_name, plugins, weights, points, self.extenders)
+
     def decides_like(self, other: Profile) -> bool:
         """Whether both lead to the same decisions: the same plugins, with the same arguments, at the same points."""
         return (
@@ -139,11 +181,20 @@ class Profile:
 
 
 def default_profile(
-    scheduler_name: str = DEFAULT_SCHEDULER_NAME, *, without: Collection[str] = ()
+    scheduler_name: str = DEFAULT_SCHEDULER_NAME,
+    *,
+    without: Collection[str] = (),
+    additions: Additions = NO_ADDITIONS,
 ) -> Profile:
-    """Every registered plugin, but for those named, with kube-scheduler's default weights."""
+    """Every registered plugin, but for those named, with kube-scheduler's default weights; then the additions."""
     plugins = tuple(make() for name, make in REGISTRY.items() if name not in without)
-    return Profile(scheduler_name, plugins, DEFAULT_WEIGHTS)
+    return Profile(scheduler_name, plugins, DEFAULT_WEIGHTS).extended(additions)
+
+
+def score_plugins(additions: Additions = NO_ADDITIONS) -> frozenset[str]:
+    """The names of all plugins that score: those whose weight can be set."""
+    plugins = (*(make() for make in REGISTRY.values()), *additions.plugins)
+    return frozenset(plugin.name for plugin in plugins if isinstance(plugin, ScorePlugin))
 
 
 def _essence(plugin: Plugin) -> object:

@@ -117,3 +117,14 @@ def test_the_words_about_one_node():
     assert rejection_at("P", verdict, 0) == Rejection("P", ("a", "c"), Code.UNSCHEDULABLE)
     assert rejection_at("P", verdict, 1) is None
     assert rejection_at("P", verdict, 2) == Rejection("P", ("a", "b"), Code.UNRESOLVABLE)
+
+
+def test_an_error_that_names_the_plugin_already_is_left_as_it_is():
+    own = PluginError("Odd", "Filter", "its own words")
+
+    def fail():
+        raise own
+
+    with pytest.raises(PluginError) as raised:
+        guarded(NodeName(), "Filter", fail)
+    assert raised.value is own

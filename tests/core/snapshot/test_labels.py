@@ -1,5 +1,6 @@
 """Label columns."""
 
+import numpy as np
 import pytest
 
 from moorage.core.model.selector import Operator, Requirement
@@ -59,3 +60,19 @@ def test_a_column_of_values_that_nobody_has_any_more_is_wasteful():
     assert not column.wasteful
     column.set(0, "one more")
     assert column.wasteful
+
+
+def test_values_as_numbers(column):
+    numbers = column.numbers()
+    assert numbers[column.ids].tolist()[3:5] == [10.0, 9.0]
+    assert np.isnan(numbers[column.ids[[0, 1, 2, 5, 6, 7]]]).all()
+
+
+def test_numbers_follow_new_values(column):
+    column.numbers()
+    for row, value in enumerate(("1e3", "-0.5", "inf", "nan", "1_0", "9")):
+        column.set(row, value)
+    found = column.numbers()[column.ids[:6]].tolist()
+    assert found[:2] == [1000.0, -0.5]
+    assert np.isnan(found[2:4]).all(), "what is no finite number is none"
+    assert found[5] == 9.0

@@ -31,9 +31,11 @@ class PluginError(Exception):
 
 
 def guarded(plugin: Plugin, point: str, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Call a plugin; whatever it raises becomes a PluginError that names it."""
+    """Call a plugin; whatever it raises becomes a PluginError that names it, unless it is one already."""
     try:
         return call(*args, **kwargs)
+    except PluginError:
+        raise
     except Exception as error:  # foreign code: its fault must cost one pod one attempt, and no more
         raise PluginError(plugin.name, point, f"{type(error).__name__}: {error}") from error
 

@@ -6,6 +6,7 @@ that nobody selects by cost nothing.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -17,17 +18,19 @@ from moorage.core.model.selector import Operator, Requirement
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 Ids = npt.NDArray[np.int32]
+Floats = npt.NDArray[np.float64]
 
 
 class LabelColumn:
     """The values of one label key: ``ids[row]`` is an index into ``values``, -1 where the label is missing."""
 
-    __slots__ = ("_id_of", "ids", "key", "values")
+    __slots__ = ("_id_of", "_numbers", "ids", "key", "values")
 
     def __init__(self, key: str, nodes: Sequence[Node | None], capacity: int) -> None:
         self.key = key
         self.values: list[str] = []
         self._id_of: dict[str, int] = {}
+        self._numbers: Floats = np.full(1, np.nan)
         self.ids: Ids = np.full(capacity, -1, dtype=np.int32)
         for row, node in enumerate(nodes):
             if node is not None:
@@ -59,6 +62,17 @@ class LabelColumn:
         """The id of a value, -1 when no row ever had it."""
         return self._id_of.get(value, -1)
 
+    def numbers(self) -> Floats:
+        """The values as numbers, by id, shape (V + 1,); NaN for those that are none, and in the last slot.
+
+        That slot stands for *no such label*, which id -1 indexes.  Each value is read once.  Do not write.
+        """
+        known = self._numbers.size - 1
+        if known < len(self.values):
+            fresh = [_number(value) for value in self.values[known:]]
+            self._numbers = np.concatenate((self._numbers[:-1], fresh, (np.nan,)))
+        return self._numbers
+
     def admitted(self, requirement: Requirement) -> Bools:
         """Which rows satisfy a requirement on this key, shape (capacity,).
 
@@ -81,3 +95,12 @@ class LabelColumn:
             case _:
                 truth[:-1] = [requirement.admits(value) for value in self.values]
         return truth[self.ids]
+
+
+def _number(value: str) -> float:
+    """A decimal number as Python reads it; NaN for anything else, infinity included."""
+    try:
+        number = float(value)
+    except ValueError:
+        return math.nan
+    return number if math.isfinite(number) else math.nan
