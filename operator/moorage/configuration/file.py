@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from moorage.configuration.read import ConfigError, Configuration, read_config
+from moorage.core.profile import NO_ADDITIONS, Additions
 
 logger = logging.getLogger(__name__)
 
@@ -25,13 +26,20 @@ class ConfigMeter(Protocol):
 class ConfigFile:
     """One file, known by its content: a ConfigMap's is a link to a link, and changes without a new name.
 
-    ``apply`` takes a new configuration over; it raises ConfigError for one that cannot be.
+    ``apply`` takes a new configuration over; it raises ConfigError for one that cannot be.  ``additions`` as in
+    ``read_config``.
     """
 
     def __init__(
-        self, path: str, *, apply: Callable[[Configuration], Awaitable[None]], meter: ConfigMeter
+        self,
+        path: str,
+        *,
+        apply: Callable[[Configuration], Awaitable[None]],
+        meter: ConfigMeter,
+        additions: Additions = NO_ADDITIONS,
     ) -> None:
         self.path = path
+        self._additions = additions
         self._apply = apply
         self._meter = meter
         self._settled = ""  # digest of the content that was judged last
@@ -95,6 +103,6 @@ class ConfigFile:
         if not text.strip():
             raise ConfigError([("", "is empty")], self.path)
         try:
-            return read_config(text)
+            return read_config(text, self._additions)
         except ConfigError as error:
             raise ConfigError(error.problems, self.path) from error

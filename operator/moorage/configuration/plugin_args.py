@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Final
 
-from moorage.adapters.kube.fields import INT32, Reader
+from moorage.adapters.kube.fields import INT32, INT64, Reader
 from moorage.adapters.kube.resource_lists import is_qualified_name
 from moorage.adapters.kube.selectors import read_node_affinity
 from moorage.adapters.kube.spread import read_spread_defaults
@@ -21,6 +22,7 @@ from moorage.core.plugins.node_resources_balanced_allocation import NodeResource
 from moorage.core.plugins.node_resources_fit import NodeResourcesFit
 from moorage.core.plugins.pod_topology_spread import PodTopologySpread
 from moorage.core.plugins.volume_binding import VolumeBinding
+from moorage.plugins.adapted import Adapted
 
 API_VERSION: Final = "kubescheduler.config.k8s.io/v1"
 
@@ -43,8 +45,47 @@ def read_plugin_config(profile: Section, plugins: dict[str, Plugin]) -> None:
         reader = READERS.get(name)
         if plugin is not None and reader is not None:
             plugins[name] = reader(plugin, Section(plain, args.path, args.findings))
+        elif isinstance(plugin, Adapted):
+            plugins[name] = _declared(plugin, Section(plain, args.path, args.findings))
         elif plain or plugin is None:
             item.report("name", f"arguments of plugin {name!r} are not supported")
+
+
+def _declared(plugin: Adapted, args: Section) -> Plugin:
+    """The arguments that a user's plugin declares, each of the type of its default."""
+    defaults = plugin.declaration.arguments
+    args.only(*defaults)
+    given: dict[str, Any] = {}
+    before = len(args.findings.problems)
+    for key, default in defaults.items():
+        if key not in args:
+            continue
+        match default:
+            case bool():
+                given[key] = args.flag(key)
+            case int():
+                given[key] = args.whole(key, INT64)
+            case float():
+                given[key] = _number(args, key)
+            case str():
+                given[key] = args.text(key)
+            case _:
+                given[key] = args.texts(key)
+    if len(args.findings.problems) > before:
+        return plugin
+    try:
+        return plugin.with_arguments(given)
+    except Exception as error:  # noqa: BLE001 - foreign code: the constructor of a user's class
+        args.report("", f"plugin {plugin.name} does not take this: {type(error).__name__}: {error}")
+        return plugin
+
+
+def _number(args: Section, key: str) -> float:
+    value = args.get(key)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        args.report(key, f"must be a number, not {value!r}")
+        return 0.0
+    return float(value)
 
 
 def _default_preemption(plugin: Plugin, args: Section) -> Plugin:

@@ -6,7 +6,7 @@ it is expanded to every point that a plugin has a part in; what a profile says o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Final
 
 from moorage.adapters.kube.fields import INT32
@@ -15,28 +15,25 @@ from moorage.configuration.section import Section
 from moorage.core.framework.interface import BindPlugin, Plugin
 from moorage.core.framework.points import Point, at_point
 from moorage.core.plugins.supported_features import SupportedFeatures
-from moorage.core.profile import PARTS, Profile, default_profile
+from moorage.core.profile import (
+    NO_ADDITIONS,
+    PARTS,
+    REMOVED_UPSTREAM,
+    UPSTREAM_ONLY,
+    Additions,
+    Profile,
+    default_profile,
+)
 
 KUBE_SCHEDULER_NAME: Final = "default-scheduler"
 
 _MULTI_POINT: Final = "multiPoint"
-#: Of these kube-scheduler v1.37 has more than we do.
-_KUBE_PLUGINS: Final = frozenset(
-    {
-        "DeferredPodScheduling",
-        "DynamicResources",
-        "GangScheduling",
-        "PodGroupPodsCount",
-        "TopologyPlacementGenerator",
-    }
-)
-_REMOVED: Final = frozenset({"AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits"})
 _POD_GROUPS: Final = ("placementGenerate", "placementScore", "podGroupPostFilter")
 #: Where a plugin that does the second must do the first.
 _PREPARES: Final = {Point.FILTER: Point.PRE_FILTER, Point.SCORE: Point.PRE_SCORE}
 
 
-def read_profiles(top: Section) -> list[Profile]:
+def read_profiles(top: Section, additions: Additions = NO_ADDITIONS) -> list[Profile]:
     """The profiles in their order; without any, the default one under kube-scheduler's name."""
     sections = list(top.sections("profiles"))
     profiles: list[Profile] = []
@@ -53,12 +50,12 @@ def read_profiles(top: Section) -> list[Profile]:
         elif name in (earlier.scheduler_name for earlier in profiles):
             section.report("schedulerName", f"two profiles have the same name {name!r}")
         section.whole("percentageOfNodesToScore", (0, 100))
-        profiles.append(_profile(section, name))
-    return profiles or [default_profile(KUBE_SCHEDULER_NAME)]
+        profiles.append(_profile(section, name, additions))
+    return profiles or [default_profile(KUBE_SCHEDULER_NAME, additions=additions)]
 
 
-def _profile(section: Section, name: str) -> Profile:
-    base = default_profile(name)
+def _profile(section: Section, name: str, additions: Additions) -> Profile:
+    base = default_profile(name, additions=additions)
     known = {plugin.name: plugin for plugin in base.plugins}
     read_plugin_config(section, known)
     points = section.section("plugins")
@@ -66,8 +63,9 @@ def _profile(section: Section, name: str) -> Profile:
     for key in _POD_GROUPS:
         if points.section(key).values:
             points.report(key, "is not supported: pod groups are not scheduled as groups")
-    multi = _Choice(points.section(_MULTI_POINT))
-    choices = {point: _Choice(points.section(point)) for point in Point}
+    names = configurable(additions)
+    multi = _Choice(points.section(_MULTI_POINT), names)
+    choices = {point: _Choice(points.section(point), names) for point in Point}
     order = _multi_point(multi, base)
     for choice in choices.values():
         order += [each for each in choice.enabled if each not in order]
@@ -95,22 +93,22 @@ _SCORES: Final = (Point.PRE_SCORE, Point.SCORE)
 class _Choice:
     """What a profile says of one extension point: plugins to turn off, and to turn on, with path and weight."""
 
-    def __init__(self, section: Section) -> None:
+    def __init__(self, section: Section, names: Collection[str]) -> None:
         section.only("enabled", "disabled")
         self.disabled: set[str] = set()
         self.enabled: dict[str, tuple[Section, int]] = {}
         for item in section.sections("disabled"):
             name = item.text("name")
             self.disabled.add(name)
-            if name not in {"*", *configurable(), *_KUBE_PLUGINS, *_REMOVED}:
+            if name not in {"*", *names, *UPSTREAM_ONLY, *REMOVED_UPSTREAM}:
                 item.report("name", f"there is no plugin {name!r}")
         for item in section.sections("enabled"):
             item.only("name", "weight")
             name = item.text("name")
             weight = item.whole("weight", (0, INT32[1]))
-            if name in _REMOVED:
+            if name in REMOVED_UPSTREAM:
                 item.report("name", f"plugin {name!r} is gone; NodeVolumeLimits does its work")
-            elif name not in configurable():
+            elif name not in names:
                 item.report("name", f"plugin {name!r} is not supported")
             elif name in self.enabled:
                 item.report("name", f"plugin {name!r} is enabled twice")
@@ -122,9 +120,14 @@ class _Choice:
         return plugin in self.disabled or "*" in self.disabled
 
 
-def configurable() -> tuple[str, ...]:
+def configurable(additions: Additions = NO_ADDITIONS) -> tuple[str, ...]:
     """The plugins that a configuration may name, in the order in which they run by default."""
-    return tuple(p.name for p in default_profile().plugins if not isinstance(p, SupportedFeatures))
+    plugins = default_profile(additions=additions).plugins
+    return tuple(p.name for p in plugins if not isinstance(p, SupportedFeatures))
+
+
+def _named(base: Profile) -> list[str]:
+    return [p.name for p in base.plugins if not isinstance(p, SupportedFeatures)]
 
 
 def _multi_point(choice: _Choice, base: Profile) -> list[str]:
@@ -133,7 +136,7 @@ def _multi_point(choice: _Choice, base: Profile) -> list[str]:
     A default plugin that is enabled anew keeps its place; one that is also disabled moves to the end.
     """
     # A pod must never be placed without what it asks for, so the plugin that sees to that cannot be named.
-    order = [SupportedFeatures.name, *(name for name in configurable() if not choice.disables(name))]
+    order = [SupportedFeatures.name, *(name for name in _named(base) if not choice.disables(name))]
     return order + [name for name in choice.enabled if name not in order]
 
 

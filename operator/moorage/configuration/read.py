@@ -18,7 +18,13 @@ from moorage.configuration.extenders import read_extenders, with_extenders
 from moorage.configuration.plugin_args import API_VERSION
 from moorage.configuration.profiles import KUBE_SCHEDULER_NAME, read_profiles
 from moorage.configuration.section import Findings, Section
-from moorage.core.profile import DEFAULT_SCHEDULER_NAME, Profile, default_profile
+from moorage.core.profile import (
+    DEFAULT_SCHEDULER_NAME,
+    NO_ADDITIONS,
+    Additions,
+    Profile,
+    default_profile,
+)
 from moorage.core.queue.scheduling_queue import QueueSettings
 
 _KIND: Final = "KubeSchedulerConfiguration"
@@ -70,16 +76,17 @@ class Configuration:
     warnings: tuple[str, ...] = ()
 
 
-def read_config(config: object) -> Configuration:
+def read_config(config: object, additions: Additions = NO_ADDITIONS) -> Configuration:
     """A configuration from YAML text or the objects it stands for.  Raises ConfigError with all that is wrong.
 
-    Without one, it is the default profile under kube-scheduler's name and ours.
+    Without one, it is the default profile under kube-scheduler's name and ours.  ``additions`` are the plugins that it
+    may name besides those that are built in; they are on unless it turns them off.
     """
     if isinstance(config, str):
         config = _parse(config)
     if config is None:
         names = (KUBE_SCHEDULER_NAME, DEFAULT_SCHEDULER_NAME)
-        return Configuration({name: default_profile(name) for name in names})
+        return Configuration({name: default_profile(name, additions=additions) for name in names})
     findings = Findings()
     top = Section(config, "", findings)
     for key, right in (("apiVersion", API_VERSION), ("kind", _KIND)):
@@ -93,7 +100,7 @@ def read_config(config: object) -> Configuration:
     top.whole("percentageOfNodesToScore", (0, 100))
     top.whole("parallelism", (1, INT32[1]))
     endpoints = read_extenders(top)
-    profiles = read_profiles(top)
+    profiles = read_profiles(top, additions)
     if endpoints:
         profiles = with_extenders(profiles, top, endpoints)
     queue = _backoff(top)
