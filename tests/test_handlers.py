@@ -8,9 +8,12 @@ import kopf
 import pytest
 import yaml
 
+import moorage
 from moorage import handlers
 from moorage.core.model.events import PodLeftPending, PodPending
 from moorage.core.model.policy import PolicyRef
+from moorage.plugins.declare import collecting
+from moorage.plugins.loading import PluginLoadError, additions
 from moorage.runtime.settings import Settings
 from tests.kit.fake_api import FakeApi
 from tests.kit.raw_policies import make_policy
@@ -134,6 +137,27 @@ async def test_a_setting_that_cannot_be_used_is_named(monkeypatch):
     monkeypatch.setenv("MOORAGE_MAX_BINDS", "many")
     with pytest.raises(kopf.PermanentError, match="MOORAGE_MAX_BINDS"):
         await start(memo=kopf.Memo(), settings=kopf.OperatorSettings())
+
+
+async def test_plugins_that_cannot_be_used_end_the_start(kubeconfig, monkeypatch):
+    def broken():
+        raise PluginLoadError(["rules.py:3: a name is taken"])
+
+    monkeypatch.setattr(handlers, "load_declared", broken)
+    memo = memo_for(kubeconfig)
+    with pytest.raises(kopf.PermanentError, match="a name is taken"):
+        await start(memo=memo, settings=kopf.OperatorSettings())
+    assert isinstance(memo.failure, PluginLoadError)
+
+
+async def test_plugins_that_were_loaded_already_are_used(api, kubeconfig):
+    with collecting() as declared:
+        moorage.filter(name="closed")(lambda pod, nodes: False)
+    memo = memo_for(kubeconfig)
+    memo.additions = additions(declared)
+    await start(memo=memo, settings=kopf.OperatorSettings())
+    assert "closed" in [plugin.name for plugin in memo.app.engine.runners["moorage"].plugins]
+    await stop(memo=memo)
 
 
 async def test_a_part_that_dies_ends_the_process_with_an_error(memo, monkeypatch):

@@ -35,6 +35,9 @@ from moorage.configuration.file import ConfigFile
 from moorage.configuration.read import Configuration
 from moorage.core.engine import Engine, EngineConfig
 from moorage.core.model.events import Reconfigured
+from moorage.core.profile import NO_ADDITIONS, Additions, Profile, score_plugins
+from moorage.plugins.refresh import Refresher
+from moorage.plugins.watch import Watch
 from moorage.runtime.audit_budget import AuditBudget
 from moorage.runtime.clock import SteadyClock
 from moorage.runtime.loop import SchedulingLoop
@@ -51,7 +54,10 @@ _STUCK_LOOP = 15.0
 
 
 class App:
-    """One scheduler.  ``on_failure`` is called when it has broken down and should be stopped."""
+    """One scheduler, with users' plugins as ``additions``.
+
+    ``on_failure`` is called when it has broken down and should be stopped.
+    """
 
     def __init__(
         self,
@@ -59,6 +65,7 @@ class App:
         client: KubeClient,
         *,
         off: frozenset[str] = frozenset(),
+        additions: Additions = NO_ADDITIONS,
         on_failure: Callable[[BaseException], None] = lambda _: None,
     ) -> None:
         self.settings = settings
@@ -67,8 +74,12 @@ class App:
         self.metrics = Metrics(clock)
         self._config_file = None
         if settings.config is not None:
-            self._config_file = ConfigFile(settings.config, apply=self.reconfigure, meter=self.metrics)
-        scheduling = first_scheduling(settings, self._config_file, off)
+            self._config_file = ConfigFile(
+                settings.config, apply=self.reconfigure, meter=self.metrics, additions=additions
+            )
+        scheduling = first_scheduling(settings, self._config_file, off, additions)
+        self._refresher = Refresher(Watch(), on_ready=lambda: self.loop.wake())  # noqa: PLW0108
+        self._follow_plugins(scheduling.profiles)
         names = tuple(scheduling.profiles)
         self._raw = RawObjects(client)
         keep_for(scheduling.endpoints, self._raw)
@@ -154,13 +165,20 @@ class App:
             leading=self._may_schedule,
             look_again=self._look_at_pods_again,
             settings=settings,
+            score_plugins=score_plugins(additions),
             status="status of policies" not in off,
         )
         self._endpoint = Endpoint(self.metrics, healthy=self.trouble, ready=self.unready)
         self.metrics.on_scrape(self._refresh_gauges)
 
     @classmethod
-    async def create(cls, settings: Settings, *, on_failure: Callable[[BaseException], None]) -> App:
+    async def create(
+        cls,
+        settings: Settings,
+        *,
+        additions: Additions = NO_ADDITIONS,
+        on_failure: Callable[[BaseException], None],
+    ) -> App:
         """Connect and check permissions, then build.  Raises ``StartupError``."""
         try:
             client = await KubeClient.connect(settings.kubeconfig, settings.context, connection_limit=40)
@@ -168,7 +186,7 @@ class App:
             raise StartupError(str(error)) from error
         try:
             off = await missing_features(client, settings)
-            return cls(settings, client, off=off, on_failure=on_failure)
+            return cls(settings, client, off=off, additions=additions, on_failure=on_failure)
         except BaseException:
             await client.close()
             raise
@@ -186,6 +204,7 @@ class App:
         start("event writer", self._writers.recorder.run())
         start("loop lag", measure_lag(self.metrics))
         start("lease", self._leadership.run())
+        start("refreshing of plugins", self._refresher.run())
         start("cluster state", self._follow_cluster())
         start("policies", self.policies.run())
         if self._config_file is not None:
@@ -220,7 +239,12 @@ class App:
         keep_for(scheduling.endpoints, self._raw)
         await self._extenders.configure(scheduling.endpoints)
         self.loop.submit(Reconfigured(scheduling.profiles, scheduling.queue))
+        self._follow_plugins(scheduling.profiles)
         await self._pending.rename(frozenset(scheduling.profiles))
+
+    def _follow_plugins(self, profiles: Mapping[str, Profile]) -> None:
+        """Keep fresh what the plugins of these profiles go by."""
+        self._refresher.follow(plugin for profile in profiles.values() for plugin in profile.plugins)
 
     # -- for the handlers ------------------------------------------------------------------------
 
@@ -254,7 +278,11 @@ class App:
 
     def _may_schedule(self) -> bool:
         return (
-            self.state.synced and self._leadership.allowed and not self._stopping and self._pending.all_seen
+            self.state.synced
+            and self._leadership.allowed
+            and not self._stopping
+            and self._pending.all_seen
+            and self._refresher.ready
         )
 
     async def _follow_cluster(self) -> None:

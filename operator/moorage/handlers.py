@@ -2,7 +2,8 @@
 
 Kopf owns the process; these handlers start and stop the scheduler (``app.py``), and pass on policies and the pods
 that wait for a node.  Thin on purpose: settings come from ``MOORAGE_*`` variables, or from ``moorage run`` by the
-memo.  (Never run this file by its path: Kopf would put the package's folder in front of the standard library.)
+memo.  So do plugins that users wrote: Kopf imports their files itself, and ``moorage run`` hands over what it has
+loaded.  (Never run this file by its path: Kopf would put the package's folder in front of the standard library.)
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from moorage.adapters.kube.kopf_settings import configure_kopf
 from moorage.adapters.kube.policy_kinds import CLUSTER_SCHEDULING_POLICY, GROUP, SCHEDULING_POLICY, VERSION
 from moorage.adapters.telemetry.logs import quiet_kopf
 from moorage.app import App
+from moorage.assembly.plugins import announce
 from moorage.assembly.startup import StartupError, tune_collector
+from moorage.plugins.loading import PluginLoadError, load_declared
 from moorage.runtime.settings import Settings, SettingsError
 
 logger = logging.getLogger(__name__)
@@ -33,8 +36,10 @@ async def start(memo: kopf.Memo, settings: kopf.OperatorSettings, **_: Any) -> N
     tune_collector()
     try:
         ours = memo.get("settings") or Settings.from_env(os.environ)
-        app = await App.create(ours, on_failure=lambda failure: _broken(memo, failure))
-    except (SettingsError, StartupError) as error:
+        additions = memo["additions"] if "additions" in memo else load_declared()
+        announce(additions)
+        app = await App.create(ours, additions=additions, on_failure=lambda failure: _broken(memo, failure))
+    except (SettingsError, PluginLoadError, StartupError) as error:
         memo.failure = error
         raise kopf.PermanentError(str(error)) from error
     configure_kopf(settings, app.pending_selector, ours.watch_silence)

@@ -59,7 +59,7 @@ def test_a_file(tmp_path):
 
 
 def test_a_flaw_of_ours_does_not_end_the_run(monkeypatch):
-    def fail(case, converter, *, allow_http):
+    def fail(case, converter, **options):
         raise RuntimeError("oops")
 
     monkeypatch.setattr(module, "decide_case", fail)

@@ -11,7 +11,7 @@ from moorage.runtime.settings import Listen, Settings
 def invoke(monkeypatch):
     """Invoke the command with the operator left out; gives the result and the settings it would run with."""
     seen: list[Settings] = []
-    monkeypatch.setattr(module, "_operate", seen.append)
+    monkeypatch.setattr(module, "_operate", lambda settings, _: seen.append(settings))
     monkeypatch.setattr(module, "configure", lambda *_: None)
 
     def call(*args, **env):
@@ -68,7 +68,7 @@ def test_what_cannot_be_used_is_named(invoke, args, env, text):
 
 
 def test_a_failure_is_shown_and_gives_1(invoke, monkeypatch):
-    monkeypatch.setattr(module, "_operate", lambda _: RuntimeError("it broke"))
+    monkeypatch.setattr(module, "_operate", lambda *_: RuntimeError("it broke"))
     result, _ = invoke()
     assert result.exit_code == 1
     assert "moorage run: it broke" in result.output
@@ -77,7 +77,7 @@ def test_a_failure_is_shown_and_gives_1(invoke, monkeypatch):
 def test_help_names_each_variable_and_shows_an_example(invoke):
     result, _ = invoke("--help")
     assert result.exit_code == 0
-    assert "Example:" in result.output
+    assert "Examples:" in result.output
     text = " ".join(result.output.split())
     for variable in ("SCHEDULER_NAME", "LEADER_ELECT", "NODE_READY_GUARD", "MAX_BINDS", "LEASE_DURATION"):
         assert f"[env: MOORAGE_{variable}]" in text

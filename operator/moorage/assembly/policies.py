@@ -18,11 +18,9 @@ from moorage.adapters.policy.expressions import PodExpression
 from moorage.adapters.policy.pod_expressions import PodExpressions
 from moorage.adapters.policy.reading import read_policy
 from moorage.adapters.telemetry.metrics import Metrics
-from moorage.core.framework.interface import ScorePlugin
 from moorage.core.model.events import Event
 from moorage.core.model.policy import Policy, PolicyRef
 from moorage.core.model.policy_report import PolicyReport
-from moorage.core.profile import REGISTRY
 from moorage.runtime.ports import Clock
 from moorage.runtime.settings import Settings
 
@@ -30,13 +28,13 @@ logger = logging.getLogger(__name__)
 
 #: How long an API server that does not tell of policies is waited for at the start.
 _PATIENCE = 10.0
-_SCORE_PLUGINS = frozenset(name for name, make in REGISTRY.items() if isinstance(make(), ScorePlugin))
 
 
 class Policies:
     """All that has to do with policies and waits for the network.
 
     ``holds`` is what pods are read with; ``look_again`` reads all of them once more.
+    ``score_plugins`` are the names of what policies may weigh.
     """
 
     def __init__(
@@ -51,12 +49,14 @@ class Policies:
         leading: Callable[[], bool],
         look_again: Callable[[], Awaitable[None]],
         settings: Settings,
+        score_plugins: frozenset[str],
         status: bool = True,
     ) -> None:
         self._metrics = metrics
         self._holds = holds
         self._compiled: dict[str, PodExpression] = {}
         self._writes_status = status
+        self._score_plugins = score_plugins
         self._register = PolicyRegister(
             self._read,
             submit,
@@ -107,7 +107,7 @@ class Policies:
         )
 
     def _read(self, obj: Mapping[str, Any]) -> Policy | tuple[Problem, ...]:
-        found = read_policy(obj, _SCORE_PLUGINS)
+        found = read_policy(obj, self._score_plugins)
         for path, remark in found.odd:
             logger.info("Policy %s: %s %s", found.ref.key, path, remark)
         if found.policy is None:

@@ -11,7 +11,7 @@ from moorage.assembly.startup import StartupError
 from moorage.configuration.file import ConfigFile
 from moorage.configuration.read import ConfigError, Configuration
 from moorage.core.model.extender import Verb
-from moorage.core.profile import DEFAULT_SCHEDULER_NAME, Profile, default_profile
+from moorage.core.profile import DEFAULT_SCHEDULER_NAME, NO_ADDITIONS, Additions, Profile, default_profile
 from moorage.core.queue.scheduling_queue import QueueSettings
 from moorage.runtime.settings import Settings
 
@@ -25,11 +25,20 @@ class Scheduling:
     endpoints: Sequence[ExtenderEndpoint] = ()
 
 
-def first_scheduling(settings: Settings, file: ConfigFile | None, off: frozenset[str]) -> Scheduling:
-    """What to begin with, without what the features that are off would do.  Raises ``StartupError``."""
+def first_scheduling(
+    settings: Settings,
+    file: ConfigFile | None,
+    off: frozenset[str],
+    additions: Additions = NO_ADDITIONS,
+) -> Scheduling:
+    """What to begin with, without what the features that are off would do.  Raises ``StartupError``.
+
+    ``additions`` are users' plugins; a file knows them already.
+    """
     if file is None:
         names = settings.scheduler_name or (DEFAULT_SCHEDULER_NAME,)
-        return Scheduling(_allowed({name: default_profile(name) for name in names}, off), QueueSettings())
+        profiles = {name: default_profile(name, additions=additions) for name in names}
+        return Scheduling(_allowed(profiles, off), QueueSettings())
     try:
         configuration = file.load()
         scheduling = scheduling_by(configuration, settings, off)

@@ -7,7 +7,7 @@ compared line by line; ``now`` and ``seed`` are ours.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -18,9 +18,11 @@ from moorage.adapters.kube.fields import Reader
 from moorage.cli.cluster import Cluster, Intake, Source
 from moorage.configuration.read import ConfigError, read_config
 from moorage.core.engine import Engine, EngineConfig
+from moorage.core.framework.interface import Plugin
 from moorage.core.model.decision import Decision, Rejection
 from moorage.core.model.events import PodBound, PodGone, PodPending
 from moorage.core.model.pod import Pod
+from moorage.core.profile import NO_ADDITIONS, Additions
 
 NOMINATE, EVICT, NONE = "nominate", "evict", "none"
 _KEYS: Final = ("id", "objects", "pods", "config", "commit", "preempt", "now", "seed")
@@ -45,12 +47,18 @@ class Case:
 
 
 def decide_case(
-    raw: object, converter: Converter | None = None, *, allow_http: bool = False
+    raw: object,
+    converter: Converter | None = None,
+    *,
+    allow_http: bool = False,
+    additions: Additions = NO_ADDITIONS,
+    prepare: Callable[[Iterable[Plugin]], None] = lambda plugins: None,
 ) -> dict[str, Any]:
     """The answer to a case: ``{"id", "results"}``, or ``{"id", "error"}``, and ``warnings`` if there are any.
 
     A converter that is used for many cases reads the templates that they have in common once.  Extenders of the
-    case's configuration are asked only with ``allow_http``; without, they are an error.
+    case's configuration are asked only with ``allow_http``; without, they are an error.  ``additions`` are users'
+    plugins; ``prepare`` is called with those that decide.
     """
     answer: dict[str, Any] = {"id": raw.get("id") if isinstance(raw, Mapping) else None}
     warnings: list[str] = []
@@ -58,12 +66,13 @@ def decide_case(
         case = read_case(raw)
         warnings += case.warnings
         try:
-            configuration = read_config(case.config)
+            configuration = read_config(case.config, additions)
         except ConfigError as error:
             raise CaseError(f"config: {error}") from error
+        prepare(plugin for profile in configuration.profiles.values() for plugin in profile.plugins)
         if configuration.extenders and not allow_http:
             raise CaseError("config: extenders: are called over the network, which needs --allow-http")
-        intake = Intake(converter=converter, unknown_is_wrong=False)
+        intake = Intake(converter=converter, unknown_is_wrong=False, additions=additions)
         for index, pod in enumerate(case.pods):
             intake.add_pod(pod, Source(path=f"pods[{index}]"))
         for index, obj in enumerate(case.objects):

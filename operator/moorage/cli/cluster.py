@@ -13,7 +13,6 @@ from moorage.adapters.kube.kinds import Kind, Role, look_up
 from moorage.adapters.kube.storage_defaults import complete_storage
 from moorage.adapters.kube.validate import NodeSample, Problem, Value, check, check_metadata, check_type
 from moorage.core.engine import Engine, EngineConfig
-from moorage.core.framework.interface import ScorePlugin
 from moorage.core.model.budget import DisruptionBudget
 from moorage.core.model.device_class import DeviceClass
 from moorage.core.model.events import (
@@ -34,13 +33,10 @@ from moorage.core.model.pod import Pod
 from moorage.core.model.policy import Policy
 from moorage.core.model.storage import StorageObject
 from moorage.core.model.workload import Namespace, Workload
-from moorage.core.profile import REGISTRY
+from moorage.core.profile import NO_ADDITIONS, Additions, score_plugins
 
 _POD = Kind("Pod", namespaced=True, role=Role.USED)
 _POLICY_KINDS = ("SchedulingPolicy", "ClusterSchedulingPolicy")
-
-#: The plugins that a policy may weigh.
-SCORE_PLUGINS = frozenset(name for name, make in REGISTRY.items() if isinstance(make(), ScorePlugin))
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,13 +120,21 @@ class _Item:
 class Intake:
     """Takes objects in, one by one, and gives the cluster back, with all that is wrong.
 
-    ``problems`` holds what the API server would refuse and, as warnings, what is only odd.
+    ``problems`` holds what the API server would refuse and, as warnings, what is only odd.  ``additions`` are users'
+    plugins, which policies may weigh.
     """
 
-    def __init__(self, *, converter: Converter | None = None, unknown_is_wrong: bool = True) -> None:
+    def __init__(
+        self,
+        *,
+        converter: Converter | None = None,
+        unknown_is_wrong: bool = True,
+        additions: Additions = NO_ADDITIONS,
+    ) -> None:
         self.problems: list[Problem] = []
         self._converter = converter or Converter()
         self._unknown_is_wrong = unknown_is_wrong
+        self._score_plugins = score_plugins(additions)
         self._items: list[_Item] = []
         self._seen: set[tuple[str, str, str]] = set()
         self._classes = PriorityClasses()
@@ -210,7 +214,7 @@ class Intake:
             self._report(item.source, wrong)
             if wrong:
                 continue
-            found = read_policy(item.obj, SCORE_PLUGINS)
+            found = read_policy(item.obj, self._score_plugins)
             self._report(item.source, found.wrong)
             self._report(item.source, found.odd, warning=True)
             if found.policy is not None:

@@ -13,6 +13,8 @@ import orjson
 
 from moorage.adapters.kube.convert import Converter
 from moorage.cli.cases import decide_case
+from moorage.cli.plugin_files import Refreshed, load_plugins, split
+from moorage.core.profile import Additions
 
 
 class _BrokenLine:
@@ -23,19 +25,22 @@ class _BrokenLine:
 
 
 @click.command("decide", short_help="Answer cases, one a line, with the full record of each decision.")
-@click.argument("file", type=click.File("rb"), default="-")
+@click.argument("files", nargs=-1, metavar="[FILE] [FILE.py]...")
 @click.option(
     "--allow-http",
     is_flag=True,
     help="Call the extenders that a case's config names; else they are an error.",
 )
-def decide(file: IO[bytes], allow_http: bool) -> None:
+def decide(files: tuple[str, ...], allow_http: bool) -> None:
     """Read cases from FILE (standard input by default) and write the decision record of each.
 
     A case is a JSON object on one line: a cluster ("objects") and the pods to place in it ("pods", in this
     order). The answer says for each pod which nodes are feasible and why the others are not, the scores by
     plugin, and the node chosen. Each answer is written at once, so a process can be kept open and asked again.
-    A case that is broken is answered with an "error", and the next one is read.
+    A case that is broken is answered with an "error", and the next one is read. A FILE that ends in .py holds
+    plugins of your own (docs/plugins.md).
+
+    Exit status 0: all that could be read was answered; 2: a file, or a plugin, is broken.
 
     \b
     Example:
@@ -45,13 +50,18 @@ def decide(file: IO[bytes], allow_http: bool) -> None:
              "pods": [{"metadata": {"name": "web"}, "spec": {"containers": [
                        {"name": "web", "resources": {"requests": {"cpu": "500m"}}}]}}]}' | moorage decide
     """
+    plugin_files, others = split(files)
+    if len(others) > 1:
+        raise click.UsageError(f"cases are read from one file, not from {' and '.join(others)}")
+    source = click.File("rb").convert(others[0] if others else "-", None, click.get_current_context())
+    additions = load_plugins(plugin_files)
+    refreshed = Refreshed()
     out = sys.stdout.buffer
     converter = Converter()
     try:
-        for case in read_cases(file):
-            out.write(
-                orjson.dumps(_answer(case, converter, allow_http), option=orjson.OPT_NON_STR_KEYS) + b"\n"
-            )
+        for case in read_cases(source):
+            answer = _answer(case, converter, allow_http, additions, refreshed)
+            out.write(orjson.dumps(answer, option=orjson.OPT_NON_STR_KEYS) + b"\n")
             out.flush()
     except BrokenPipeError:
         sys.stderr.close()  # the reader has what it wanted; Python would complain at exit
@@ -95,11 +105,13 @@ def _sequence(text: bytes) -> list[Any] | None:
     return values
 
 
-def _answer(case: Any, converter: Converter, allow_http: bool) -> dict[str, Any]:
+def _answer(
+    case: Any, converter: Converter, allow_http: bool, additions: Additions, refreshed: Refreshed
+) -> dict[str, Any]:
     if isinstance(case, _BrokenLine):
         return {"id": None, "error": f"not JSON: {case.why}"}
     try:
-        return decide_case(case, converter, allow_http=allow_http)
+        return decide_case(case, converter, allow_http=allow_http, additions=additions, prepare=refreshed)
     except Exception as error:  # noqa: BLE001 - a flaw of ours in one case must not end the run
         traceback.print_exc()
         return {"id": case.get("id"), "error": f"internal error: {type(error).__name__}: {error}"}

@@ -14,6 +14,7 @@ import orjson
 
 from moorage.cli.cluster import Cluster, Intake, Source
 from moorage.cli.manifests import find, read
+from moorage.cli.plugin_files import load_plugins, split
 from moorage.cli.policy_fields import fields_of
 from moorage.core.engine import Engine, EngineConfig
 from moorage.core.model.pod import Pod
@@ -72,7 +73,8 @@ def explain(
 ) -> None:
     """Tell which policies shape POD, which field comes from which policy, and which fields lost to another's.
 
-    The policies come from the cluster or, with --file, from manifests. POD may be namespace/name.
+    The policies come from the cluster or, with --file, from manifests. POD may be namespace/name. A --file that ends
+    in .py holds plugins of your own (docs/plugins.md), whose weights the policies may set.
 
     Exit status 0: here it is; 2: the input is broken, or there is no such pod.
 
@@ -83,9 +85,10 @@ def explain(
     """
     if "/" in pod:
         namespace, _, pod = pod.partition("/")
-    intake = Intake(unknown_is_wrong=False)
-    if files:
-        for path in find(files, intake.problems):
+    plugin_files, manifests = split(files)
+    intake = Intake(unknown_is_wrong=False, additions=load_plugins(plugin_files))
+    if manifests:
+        for path in find(manifests, intake.problems):
             for obj, source in read(path, intake.problems):
                 intake.add(obj, source)
     else:
@@ -95,7 +98,7 @@ def explain(
     cluster = intake.cluster(now)
     for problem in intake.errors:
         click.echo(f"error: {problem}", err=True)
-    if intake.errors and files:
+    if intake.errors and manifests:
         sys.exit(BAD_INPUT)
     wanted = next((p for p in (*cluster.waiting, *cluster.bound) if p.key == f"{namespace}/{pod}"), None)
     if wanted is None:

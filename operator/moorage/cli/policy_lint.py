@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import click
@@ -12,8 +12,10 @@ import orjson
 from moorage.adapters.kube.defaults import expand
 from moorage.adapters.kube.validate import Problem, check_metadata, check_type
 from moorage.adapters.policy.reading import API_VERSION, KINDS, read_policy
-from moorage.cli.cluster import SCORE_PLUGINS, Source
+from moorage.cli.cluster import Source
 from moorage.cli.manifests import find, read
+from moorage.cli.plugin_files import load_plugins, split
+from moorage.core.profile import score_plugins
 
 GOOD, BAD = 0, 2
 _GROUP = API_VERSION.partition("/")[0]
@@ -40,7 +42,8 @@ def lint(files: tuple[str, ...], output: str) -> None:
     """Check the policies in FILE... as the API server and the scheduler would.
 
     FILE is a YAML or JSON manifest, a folder of them, or - for standard input; objects that are no policies are passed
-    over. Each problem is told with its file, the number of the document in it, and the field.
+    over. Each problem is told with its file, the number of the document in it, and the field. A FILE that ends in .py
+    holds plugins of your own (docs/plugins.md), whose weights the policies may set.
 
     Exit status 0: all are good (there may be warnings); 2: some are not, or there is no policy at all.
 
@@ -59,20 +62,28 @@ def lint(files: tuple[str, ...], output: str) -> None:
     sys.exit(BAD if found.errors else GOOD)
 
 
-def lint_files(paths: tuple[str, ...]) -> Linted:
-    """Check all policies in these files and folders."""
+def lint_files(paths: Sequence[str]) -> Linted:
+    """Check all policies in these files and folders; those that end in .py hold users' plugins."""
     found = Linted()
     seen: dict[tuple[str, str], Source] = {}
-    for path in find(paths, found.problems):
+    plugin_files, manifests = split(paths)
+    weighable = score_plugins(load_plugins(plugin_files))
+    for path in find(manifests, found.problems):
         for document, source in read(path, found.problems):
             for where, obj in expand(document, source.path):
-                _lint(obj, replace(source, path=where), found, seen)
+                _lint(obj, replace(source, path=where), found, seen, weighable)
     if not found.policies and not found.errors:
-        found.problems.append(Problem(", ".join(paths), 0, "", "there is no policy in it"))
+        found.problems.append(Problem(", ".join(manifests), 0, "", "there is no policy in it"))
     return found
 
 
-def _lint(obj: object, source: Source, found: Linted, seen: dict[tuple[str, str], Source]) -> None:
+def _lint(
+    obj: object,
+    source: Source,
+    found: Linted,
+    seen: dict[tuple[str, str], Source],
+    weighable: frozenset[str],
+) -> None:
     wrong = check_type(obj)
     if wrong or not isinstance(obj, Mapping):
         found.problems += [source.problem(*problem) for problem in wrong]
@@ -89,7 +100,7 @@ def _lint(obj: object, source: Source, found: Linted, seen: dict[tuple[str, str]
     if wrong:
         found.problems += [source.problem(*problem) for problem in wrong]
         return
-    read_one = read_policy(obj, SCORE_PLUGINS)
+    read_one = read_policy(obj, weighable)
     key = (kind, read_one.ref.key)
     found.policies.append((source, f"{kind} {read_one.ref.key}"))
     found.problems += [source.problem(*problem) for problem in read_one.wrong]

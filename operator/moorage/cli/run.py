@@ -10,6 +10,8 @@ from typing import Any, TypeVar
 import click
 
 from moorage.adapters.telemetry.logs import LogFormat, configure
+from moorage.cli.plugin_files import load_plugins
+from moorage.core.profile import Additions
 from moorage.runtime.settings import PREFIX, Listen, Settings, SettingsError
 
 FAILED = 1
@@ -37,6 +39,7 @@ def _option(*names: str, text: str, **more: Any) -> Callable[[F], F]:
 
 
 @click.command("run", short_help="Schedule the pods of a cluster.")
+@click.argument("files", nargs=-1, metavar="[FILE.py]...")
 @_option(
     "--scheduler-name",
     multiple=True,
@@ -86,22 +89,27 @@ def _option(*names: str, text: str, **more: Any) -> Callable[[F], F]:
     default=LogFormat.TEXT.value,
     show_default=True,
 )
-def run(verbose: int, log_format: str, **given: Any) -> None:
-    """Schedule pods until stopped.
+def run(files: tuple[str, ...], verbose: int, log_format: str, **given: Any) -> None:
+    """Schedule pods until stopped; FILE.py holds plugins of your own (docs/plugins.md).
 
     Exit status 0: stopped by a signal, with all binds ended and the lease released; 1: it could not start or
-    has broken down (also: it lost the lease, and should be started again as a standby); 2: bad options.
+    has broken down (also: it lost the lease, and should be started again as a standby); 2: bad options, or a
+    plugin that cannot be used.
 
     \b
-    Example:
+    Examples:
       moorage run --kubeconfig ~/.kube/config --scheduler-name moorage
+      moorage run my_rules.py
     """
     configure(LogFormat(log_format), verbose)
     try:
         settings = _settings(given)
     except SettingsError as error:
         raise click.UsageError(str(error)) from error
-    failure = _operate(settings)
+    for file in files:
+        if not file.endswith(".py"):
+            raise click.UsageError(f"{file}: must be a Python file, its name ending in .py")
+    failure = _operate(settings, load_plugins(files))
     if failure is not None:
         click.secho(f"moorage run: {str(failure) or repr(failure)}", fg="red", err=True)
         raise SystemExit(FAILED)
@@ -118,7 +126,7 @@ def _settings(given: dict[str, Any]) -> Settings:
     return base.changed(**given).with_addresses(**addresses)
 
 
-def _operate(settings: Settings) -> BaseException | None:
+def _operate(settings: Settings, additions: Additions) -> BaseException | None:
     """Run Kopf until it stops; what it failed of, if it did."""
     try:
         import uvloop
@@ -127,15 +135,15 @@ def _operate(settings: Settings) -> BaseException | None:
     else:
         factory = uvloop.new_event_loop
     with asyncio.Runner(loop_factory=factory) as runner:
-        return runner.run(_kopf(settings))
+        return runner.run(_kopf(settings, additions))
 
 
-async def _kopf(settings: Settings) -> BaseException | None:
+async def _kopf(settings: Settings, additions: Additions) -> BaseException | None:
     import kopf
 
     from moorage import handlers  # noqa: F401 - registers them
 
-    memo = kopf.Memo(settings=settings)
+    memo = kopf.Memo(settings=settings, additions=additions)
     liveness = f"http://{settings.liveness}/healthz" if settings.liveness else None
     try:
         await kopf.operator(clusterwide=True, standalone=True, memo=memo, liveness_endpoint=liveness)

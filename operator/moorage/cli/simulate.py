@@ -12,12 +12,13 @@ import click
 from moorage.adapters.kube.fields import Reader
 from moorage.cli.cluster import Cluster, Intake
 from moorage.cli.manifests import find, read
+from moorage.cli.plugin_files import Refreshed, load_plugins, split
 from moorage.core.engine import EngineConfig
 from moorage.core.model.decision import Decision
 from moorage.core.model.events import PodBound, PodPending
 from moorage.core.model.node import Node
 from moorage.core.model.pod import Pod
-from moorage.core.profile import default_profile
+from moorage.core.profile import NO_ADDITIONS, Additions, default_profile
 
 PLACED, BAD_INPUT, NOT_ALL_PLACED = 0, 2, 3
 
@@ -74,15 +75,16 @@ def simulate(
     FILE is a YAML or JSON manifest, a folder of them, or - for standard input. Nodes, pods that are bound
     already (spec.nodeName), pending ones, policies and NodeMetrics may come in any order, and lists, as
     `kubectl get -o yaml` writes them, are welcome. Pods are placed by priority, then by age, then as they are
-    listed. Nothing is written anywhere.
+    listed. Nothing is written anywhere. A FILE that ends in .py holds plugins of your own (docs/plugins.md).
 
-    Exit status 0: every pod found a node; 3: some did not; 2: the input is broken.
+    Exit status 0: every pod found a node; 3: some did not; 2: the input, or a plugin, is broken.
 
     \b
     Examples:
       moorage simulate examples/demo
       kubectl get nodes,pods -A -o yaml | moorage simulate - new-deployment-pods.yaml
       moorage simulate cluster.yaml --policy policies/ --now 2030-01-01T23:00:00+01:00
+      moorage simulate cluster.yaml my_rules.py
       moorage simulate -o json cluster.yaml | jq '.results[] | select(.chosen == null) | .message'
     """
     from moorage.cli import (
@@ -90,14 +92,19 @@ def simulate(
     )  # rich takes a while to import, and an error in the options should not wait
 
     instant = time.time() if now is None else _instant(now)
-    intake = Intake()
-    for path in find((*files, *policies), intake.problems):
+    plugin_files, manifests = split(files)
+    if not manifests:
+        raise click.UsageError("there is no manifest among the files")
+    additions = load_plugins(plugin_files)
+    intake = Intake(additions=additions)
+    for path in find((*manifests, *policies), intake.problems):
         for obj, source in read(path, intake.problems):
             intake.add(obj, source)
     cluster = intake.cluster(instant)
     if intake.errors:
         render.show_problems(intake.errors, as_json=output == "json")
         sys.exit(BAD_INPUT)
+    Refreshed()(additions.plugins)
     with render.progress("placing pods") as advance:
         simulation = run(
             cluster,
@@ -106,6 +113,7 @@ def simulate(
             node_ready_guard=node_ready_guard,
             brief=output == "table",
             advance=advance,
+            additions=additions,
         )
     warnings = [problem for problem in intake.problems if problem.warning]
     if output == "json":
@@ -124,8 +132,9 @@ def run(
     node_ready_guard: bool = False,
     brief: bool = False,
     advance: Callable[[int, int], None] = lambda done, total: None,
+    additions: Additions = NO_ADDITIONS,
 ) -> Simulation:
-    """Place the waiting pods one after the other.
+    """Place the waiting pods one after the other, with users' plugins as ``additions``.
 
     With ``brief``, records are reduced to what a table shows.  ``advance`` is told how far it is.
     """
@@ -133,7 +142,8 @@ def run(
     queue = sorted((pod for pod in wanted if not pod.deleting), key=lambda pod: (-pod.priority, pod.created))
     names = sorted({pod.spec.scheduler_name for pod in queue}) or [default_profile().scheduler_name]
     config = EngineConfig(
-        profiles={name: default_profile(name) for name in names}, node_ready_guard=node_ready_guard
+        profiles={name: default_profile(name, additions=additions) for name in names},
+        node_ready_guard=node_ready_guard,
     )
     engine = cluster.engine(config, now)
     tried = []
