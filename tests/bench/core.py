@@ -32,10 +32,10 @@ def measure(node_count: int, pod_count: int, *, alike: bool) -> Row:
     for index in range(node_count):
         engine.handle(NodeApplied(node(index)), 0.0)
     rng = random.Random(7)
-    shared = _spec(100, 500 << 20)
+    shared = spec(100, 500 << 20)
     for index in range(pod_count):
-        spec = shared if alike else _spec(rng.randrange(50, 500), rng.randrange(64 << 20, _GIB))
-        pod = Pod("default", f"pod-{index}", f"uid-{index}", spec, spec.requests, created=float(index))
+        own = shared if alike else spec(rng.randrange(50, 500), rng.randrange(64 << 20, _GIB))
+        pod = Pod("default", f"pod-{index}", f"uid-{index}", own, own.requests, created=float(index))
         engine.handle(PodPending(pod), 0.0)
     times: list[float] = []
     while True:
@@ -66,6 +66,7 @@ def node(index: int) -> Node:
     )
 
 
-def _spec(milli_cpu: int, memory: int) -> PodSpec:
+def spec(milli_cpu: int, memory: int) -> PodSpec:
+    """A template that asks for so much."""
     requests = Requests({"cpu": milli_cpu, "memory": memory}, milli_cpu, memory)
     return PodSpec(scheduler_name="moorage", requests=requests)
