@@ -23,7 +23,10 @@ from typing import Any, Final, TypeVar
 
 from hypothesis import strategies as st
 
+from tests.kit.configurations import SECOND, Configuration
 from tests.kit.feature_clusters import feature_case
+from tests.kit.mixing import mixed, own_claims, settle
+from tests.kit.peer_clusters import PEER_THEMES, PeerCase
 from tests.kit.volume_clusters import VolumeCase
 
 T = TypeVar("T")
@@ -45,8 +48,22 @@ THEMES: Final = (
     "gates",
     "volumes",
     "features",
+    *PEER_THEMES,
     "mixed",
 )
+#: How often a theme is drawn where several are, 1 where it is not named; rarer answers need more cases.
+_WEIGHTS: Final = {
+    "affinity": 5,
+    "images": 2,
+    "strategies": 4,
+    "preemption": 6,
+    "nominated": 3,
+    "volumes": 12,
+    "spread": 5,
+    "pod affinity": 2,
+    "eviction": 2,
+    "mixed": 4,
+}
 
 HOSTNAME: Final = "kubernetes.io/hostname"
 UNSCHEDULABLE: Final = "node.kubernetes.io/unschedulable"
@@ -119,6 +136,9 @@ class _Maker:
     on_node: Counter[str] = field(default_factory=Counter)  # how many bound pods a node has so far
     in_parts: bool = False  # whether the pod at hand has pod-level resources
     on_host: bool = False  # whether the pod at hand is on the host's network
+    twins: bool = (
+        False  # whether nodes, and the pods on them, are so much alike that preemption finds no difference
+    )
     even: bool = False  # whether bound pods are alike, so that preemption has several nodes to choose from
     just_started: set[str] = field(default_factory=set)  # nodes with a pod that does not say when it started
     taken: set[tuple[str, ...]] = field(
@@ -195,6 +215,8 @@ class _Maker:
 
     def room(self) -> Json:
         """What a node has, by resource."""
+        if self.twins:
+            return {"cpu": "2", "memory": "2Gi", "pods": "10"}
         if self.evicting and not self.one_in(4):
             room: Json = {"cpu": self.pick(("2", "1", "2500m")), "memory": self.pick(("1Gi", "2Gi"))}
         elif self.evicting or self.counting:
@@ -253,10 +275,10 @@ class _Maker:
         if self.on_host:
             spec["hostNetwork"] = True
         if self.evicting:
-            if self.one_in(4):
+            if self.one_in(6):
                 metadata["namespace"] = "other"
             if not self.one_in(3):
-                metadata["labels"] = {"app": self.pick(("a", "b", "c"))}
+                metadata["labels"] = {"app": self.pick(("a", "a", "b", "c"))}
         spec["containers"] = [self.container(f"c{i}") for i in self.times(self.most_containers(), 1)]
         if self.about("requests", "ports", "images") and self.one_in(2):
             spec["initContainers"] = [self.init_container(f"i{i}") for i in self.times(2, 1)]
@@ -375,6 +397,8 @@ class _Maker:
         if self.evicting and self.one_in(8):
             spec["preemptionPolicy"] = "Never"
             spec.pop("priorityClassName", None)  # which would have a say in it
+        if self.twins and not self.one_in(4):
+            spec["containers"] = [{"name": "c0", "resources": {"requests": {"cpu": "1"}}}]
         if self.about("nominated") and self.one_in(2):
             pod["status"] = {"nominatedNodeName": self.node_name()}
         return pod
@@ -402,8 +426,12 @@ class _Maker:
     def node_affinity(self) -> Json:
         """Both halves of node affinity, or one, or none."""
         affinity: Json = {}
-        if self.one_in(3):
+        if self.one_in(2):
             terms = [self.term() for _ in self.times(3, 1)]
+            if self.one_in(2):  # terms that name nodes, and nothing else, narrow the search
+                terms = [
+                    {"matchFields": [self.named(("In",)) for _ in self.times(2, 1)]} for _ in self.times(2, 1)
+                ]
             affinity["requiredDuringSchedulingIgnoredDuringExecution"] = {"nodeSelectorTerms": terms}
         if self.one_in(2):
             affinity["preferredDuringSchedulingIgnoredDuringExecution"] = [
@@ -419,11 +447,12 @@ class _Maker:
         if kind in ("labels", "both"):
             term["matchExpressions"] = [self.requirement(strict=strict) for _ in self.times(2, 1)]
         if kind in ("fields", "both"):
-            term["matchFields"] = [
-                {"key": "metadata.name", "operator": self.pick(("In", "NotIn")), "values": [self.node_name()]}
-                for _ in self.times(2, 1)
-            ]
+            term["matchFields"] = [self.named(("In", "NotIn")) for _ in self.times(2, 1)]
         return term
+
+    def named(self, operators: Sequence[str]) -> Json:
+        """A requirement on the name of a node; the API takes one value."""
+        return {"key": "metadata.name", "operator": self.pick(operators), "values": [self.node_name()]}
 
     def requirement(self, *, strict: bool) -> Json:
         """A requirement on a label.
@@ -448,10 +477,13 @@ class _Maker:
         """A pod on a node, in any phase of its life."""
         pod = self.pod(name)
         node_name = self.node_name()
+        if self.twins:
+            node_name = self.node_names[int(name[1:]) % len(self.node_names)]
+            pod["spec"]["containers"] = [{"name": "c0", "resources": {"requests": {"cpu": "1"}}}]
         pod["spec"]["nodeName"] = node_name
         self.part_ports(pod["spec"], node_name)
         status: Json = {}
-        if self.one_in(8):
+        if not self.twins and self.one_in(8):
             status["phase"] = self.pick(("Running", "Pending", "Succeeded", "Failed"))
         if self.evicting:
             if self.even:
@@ -464,7 +496,7 @@ class _Maker:
                 self.on_node[node_name] += 1
             else:
                 self.just_started.add(node_name)
-            if self.one_in(8):
+            if self.one_in(24 if self.twins else 8):
                 pod["metadata"]["deletionTimestamp"] = "2026-01-05T00:00:00Z"
                 if self.one_in(2):
                     reason = self.pick(("PreemptionByScheduler", "EvictionByEvictionAPI"))
@@ -540,8 +572,8 @@ class _Maker:
     def budgets(self, pods: Sequence[Json]) -> list[Json]:
         """Disruption budgets, of which no pod is under two."""
         budgets: list[Json] = []
-        for index in self.times(3):
-            namespace = "other" if self.one_in(4) else "default"
+        for index in self.times(3, 1):
+            namespace = "other" if self.one_in(8) else "default"
             if self.one_in(6):
                 selector: Json | None = None if self.one_in(2) else {}
             elif self.one_in(3):
@@ -551,7 +583,7 @@ class _Maker:
                     requirement["values"] = [self.pick(("a", "b", "c"))]
                 selector = {"matchExpressions": [requirement]}
             else:
-                selector = {"matchLabels": {"app": self.pick(("a", "b", "c"))}}
+                selector = {"matchLabels": {"app": self.pick(("a", "a", "b", "c"))}}
             spec: Json = {"minAvailable": 1}
             if selector is not None:
                 spec["selector"] = selector
@@ -561,7 +593,7 @@ class _Maker:
                 "metadata": {"name": f"b{index}", "namespace": namespace},
                 "spec": spec,
             }
-            status: Json = {"disruptionsAllowed": self.pick((0, 1, 2))}
+            status: Json = {"disruptionsAllowed": self.pick((0, 0, 1, 2))}
             names = [p["metadata"]["name"] for p in pods]
             if names and self.one_in(4):
                 status["disruptedPods"] = {self.pick(names): "2026-01-04T00:00:00Z"}
@@ -573,144 +605,101 @@ class _Maker:
                     **status,
                 }
             budgets.append(budget)
-        while any(sum(_guards(b, p) for b in budgets) > 1 for p in pods):
-            budgets.pop()
         return budgets
 
-    def config(self) -> Json:
-        """A scheduler configuration: strategies, resources and weights."""
-        profile: Json = {}
-        plugin_config = []
-        if not self.one_in(4):
-            plugin_config.append({"name": "NodeResourcesFit", "args": self.fit_args()})
-        if self.one_in(2):
-            args = {"resources": self.weighted(balanced=True)}
-            plugin_config.append({"name": "NodeResourcesBalancedAllocation", "args": args})
-        if plugin_config:
-            profile["pluginConfig"] = plugin_config
-        points: Json = {}
+    def wait(self, pod: Json, bound: Sequence[Json]) -> None:
+        """Have the pod wait for one that it has asked to go already, if there is one on a node."""
+        placed = [other for other in bound if other["spec"]["nodeName"] != "ghost"]
+        if not placed:
+            return
+        other = self.pick(placed)
+        other["metadata"]["deletionTimestamp"] = "2026-01-05T00:00:00Z"
+        why = "EvictionByEvictionAPI" if self.one_in(8) else "PreemptionByScheduler"
+        condition = {"type": "DisruptionTarget", "status": "True", "reason": why}
+        other["status"] = {**other.get("status", {}), "phase": "Running", "conditions": [condition]}
+        for spec in (other["spec"], pod["spec"]):
+            spec.pop("priorityClassName", None)
+        other["spec"]["priority"] = self.pick((0, -1))
+        pod["spec"]["priority"] = self.pick((100, 10, 0))
+        pod["spec"]["containers"] = [
+            {"name": "c0", "resources": {"requests": {"cpu": self.pick(("2", "1500m", "1"))}}}
+        ]
+        pod["status"] = {"nominatedNodeName": other["spec"]["nodeName"]}
+
+    # -- the case --------------------------------------------------------------------------------
+
+    def case(self) -> Json:
+        """The case, without a configuration."""
+        names = [f"n{i}" for i in self.times(4 if self.evicting else 6, 1)]
+        if self.one_in(40):  # more than the snapshot's arrays hold at first
+            names = [f"n{i}" for i in self.times(100, 60)]
         if self.one_in(3):
-            points["multiPoint"] = {"enabled": self.enabled(2)}
-        if self.one_in(4):
-            names = ("*",) if self.one_in(6) else self.some(_SCORERS, 2)
-            points["score"] = {"disabled": [{"name": name} for name in names]}
-            if self.one_in(4):
-                points["score"]["enabled"] = self.enabled(1)
-        if self.one_in(8):
-            name = self.pick(_REMOVABLE)
-            points.setdefault("multiPoint", {})["disabled"] = [{"name": name}]
-            scored = points.get("score", {}).get("enabled", [])
-            scored[:] = [each for each in scored if each["name"] != name]
-        if points:
-            profile["plugins"] = points
-        return {"profiles": [profile]}
-
-    def enabled(self, most: int) -> list[Json]:
-        """Plugins that score, mentioned anew; without a weight they weigh 1."""
-        plugins = []
-        for name in self.some(_SCORERS, most):
-            weight = self.pick((1, 2, 5, 100, None, 0))
-            plugins.append({"name": name, **({} if weight is None else {"weight": weight})})
-        return plugins
-
-    def fit_args(self) -> Json:
-        """Arguments of NodeResourcesFit."""
-        args: Json = {}
-        kind = self.pick(("LeastAllocated", "MostAllocated", "RequestedToCapacityRatio"))
-        strategy: Json = {"type": kind}
-        if kind == "RequestedToCapacityRatio" or not self.one_in(3):
-            strategy["resources"] = self.weighted()
-        if kind == "RequestedToCapacityRatio":
-            points = sorted(self.some((0, 10, 33, 50, 90, 100), 4, 1))
-            shape = [{"utilization": u, "score": self.pick((0, 10, 3, 7, 1))} for u in points]
-            strategy["requestedToCapacityRatio"] = {"shape": shape}
-        args["scoringStrategy"] = strategy
-        if self.one_in(4):
-            args["ignoredResources"] = [self.pick((_GPU, _NIC))]
-        if self.one_in(4):
-            args["ignoredResourceGroups"] = [self.pick(("example.com", "vendor.io"))]
-        return args
-
-    def weighted(self, *, balanced: bool = False) -> list[Json]:
-        """Resources with weights, each once."""
-        names = self.some(("cpu", "memory", _GPU, "ephemeral-storage", _NIC), 4, 1)
-        return [{"name": name, "weight": 1 if balanced else self.pick((1, 2, 3, 100))} for name in names]
+            names.reverse()  # the order in which nodes are listed is not that of their names
+        self.node_names = names
+        objects = [self.node(name) for name in names]
+        if self.evicting:
+            self.even = self.one_in(2)
+            self.twins = self.even and 1 < len(names) < 10 and not self.one_in(4)
+            objects += self.priority_classes()
+        bound: list[Json] = []
+        if self.evicting or self.counting or self.about("ports"):
+            crowd = self.times(9, 3 if self.evicting else 0)
+            bound = [self.bound(f"b{i}") for i in (range(2 * len(names)) if self.twins else crowd)]
+        objects += bound
+        if self.evicting:
+            objects += self.budgets(bound)
+        if self.about("nominated"):
+            waiting = [self.pending(f"w{i}") for i in self.times(2)]
+            objects += [{"apiVersion": "v1", "kind": "Pod", **pod} for pod in waiting]
+        case: Json = {"objects": objects, "pods": [self.pending(f"p{i}") for i in self.times(3, 1)]}
+        if self.evicting and not self.twins and self.one_in(4):
+            self.wait(case["pods"][0], bound)
+        if self.evicting and (mode := self.pick(("nominate", "evict", "none"))) != "nominate":
+            case["preempt"] = mode
+        return case
 
 
-_SCORERS: Final = (
-    "NodeResourcesFit",
-    "NodeResourcesBalancedAllocation",
-    "ImageLocality",
-    "TaintToleration",
-    "NodeAffinity",
-)
-_REMOVABLE: Final = (
-    "TaintToleration",
-    "NodeAffinity",
-    "NodePorts",
-    "NodeResourcesBalancedAllocation",
-    "ImageLocality",
-    "NodeUnschedulable",
-    "DefaultPreemption",
-)
-
-
-def _guards(budget: Json, pod: Json) -> bool:
-    """Whether the budget selects the pod."""
-    metadata = pod["metadata"]
-    selector = budget["spec"].get("selector")
-    labels = metadata.get("labels")
-    if budget["metadata"]["namespace"] != metadata.get("namespace", "default") or not selector or not labels:
-        return False
-    wanted = selector.get("matchLabels", {})
-    if any(labels.get(key) != value for key, value in wanted.items()):
-        return False
-    for requirement in selector.get("matchExpressions", ()):
-        inside = labels.get(requirement["key"]) in requirement.get("values", ())
-        if inside is not (requirement["operator"] == "In") and requirement["operator"] != "Exists":
-            return False
-    return True
-
-
-_UNMIXED: Final = tuple(theme for theme in THEMES if theme not in ("mixed", "volumes", "features"))
+_UNMIXED: Final = tuple(theme for theme in THEMES if theme not in ("mixed", "features"))
+_OF_MAKER: Final = tuple(theme for theme in _UNMIXED if theme not in (*PEER_THEMES, "volumes"))
 
 
 def _case(choose: Choose, themes: Sequence[str]) -> Json:
-    theme = themes[choose(len(themes))]
-    if theme == "volumes":
-        return VolumeCase(choose).case()
+    weighted = [theme for theme in themes for _ in range(_WEIGHTS.get(theme, 1))]
+    theme = weighted[choose(len(weighted))]
     if theme == "features":
         return feature_case(choose)
     maker = _Maker(choose, frozenset((theme,)))
     if theme == "mixed":
         maker.themes = frozenset(maker.some(_UNMIXED, 4, 2))
-    names = [f"n{i}" for i in maker.times(3 if maker.evicting else 6, 1)]
-    if maker.one_in(40):  # more than the snapshot's arrays hold at first
-        names = [f"n{i}" for i in maker.times(100, 60)]
-    if maker.one_in(3):
-        names.reverse()  # the order in which nodes are listed is not that of their names
-    maker.node_names = names
-    objects = [maker.node(name) for name in names]
-    if maker.evicting:
-        maker.even = maker.one_in(4)
-        objects += maker.priority_classes()
-    bound: list[Json] = []
-    if maker.evicting or maker.counting or maker.about("ports"):
-        bound = [maker.bound(f"b{i}") for i in maker.times(9, 3 if maker.evicting else 0)]
-    objects += bound
-    if maker.about("preemption"):
-        objects += maker.budgets(bound)
-    if maker.about("nominated"):
-        waiting = [maker.pending(f"w{i}") for i in maker.times(2)]
-        objects += [{"apiVersion": "v1", "kind": "Pod", **pod} for pod in waiting]
-    case: Json = {"objects": objects, "pods": [maker.pending(f"p{i}") for i in maker.times(3, 1)]}
-    if maker.about("strategies"):
-        case["config"] = maker.config()
+    case: Json = {"objects": [], "pods": []}
+    if maker.about(*_OF_MAKER):
+        case = maker.case()
+    if maker.about(*PEER_THEMES):
+        case = mixed(case, PeerCase(choose, maker.themes, **_names(case)).case())
+    if maker.about("volumes"):
+        case = mixed(case, VolumeCase(choose, **_names(case)).case())
+    if maker.about("strategies") or maker.one_in(2 if maker.about("volumes") else 5):
+        case["config"] = Configuration(choose, maker.themes).config()
+        if len(case["config"]["profiles"]) > 1:
+            for pod in case["pods"]:
+                if maker.one_in(2):
+                    pod["spec"]["schedulerName"] = SECOND
+        if maker.about("volumes"):
+            own_claims(case)
     if maker.one_in(8):
         case["commit"] = False
-    if maker.evicting and (mode := maker.pick(("nominate", "evict", "none"))) != "nominate":
-        case["preempt"] = mode
-    return case
+    return settle(case)
+
+
+def _names(case: Json) -> Json:
+    """The names in a case that another one is to be laid over; of an empty case, none are given."""
+    if not case["pods"]:
+        return {}
+    nodes = [obj["metadata"]["name"] for obj in case["objects"] if obj["kind"] == "Node"]
+    pods = [obj["metadata"]["name"] for obj in case["objects"] if obj["kind"] == "Pod"]
+    bound = [name for name in pods if name.startswith("b")]
+    pending = [pod["metadata"]["name"] for pod in case["pods"]]
+    return {"nodes": nodes, "pending_names": pending, "bound_names": bound or None}
 
 
 _BELOW: Final = {n: st.integers(0, n - 1) for n in range(1, 128)}

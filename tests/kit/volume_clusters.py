@@ -39,7 +39,7 @@ _CLASSES: Final[dict[str, Json]] = {
 }
 #: The more often a class is named, the more claims are of it.
 _OF_CLAIMS: Final = (
-    *("cap",) * 8, *("local",) * 6, "late", "late", "need", "zonal", "gce", "azfile", "", "now",
+    *("cap",) * 8, *("local",) * 6, "late", "late", *("need",) * 7, "zonal", "gce", "azfile", "", "now",
 )  # fmt: skip
 
 
@@ -50,11 +50,16 @@ def storage(kind: str, name: str, **fields: Any) -> Json:
 
 @dataclass
 class VolumeCase:
-    """Draws one case; ``choose`` gives a number below its argument, 0 being the simplest."""
+    """Draws one case; ``choose`` gives a number below its argument, 0 being the simplest.
+
+    Names that are given (``nodes``, ``pending_names``, ``bound_names``) are used in place of drawn ones.
+    """
 
     choose: Callable[[int], int]
     focus: str = ""  # what there is more of
     nodes: list[str] = field(default_factory=list)
+    pending_names: list[str] = field(default_factory=list)
+    bound_names: list[str] | None = None
     volumes: list[str] = field(default_factory=list)
     claims: list[str] = field(default_factory=list)
     objects: list[Json] = field(default_factory=list)
@@ -84,8 +89,10 @@ class VolumeCase:
 
     def case(self) -> Json:
         """The case."""
-        self.focus = self.pick("", "zones", "disks", "capacity")
-        self.nodes = self.names("n", 1, 7)
+        self.focus = self.pick(
+            "", "zones", "disks", "capacity", "zones", "capacity", "drivers", "capacity", "disks", "capacity"
+        )
+        self.nodes = self.nodes or self.names("n", 1, 7)
         self.volumes = self.names("v", 0, 9)
         self.claims = [*self.names("c", 1, 7), "o0"]
         self.objects += self.classes()
@@ -95,9 +102,11 @@ class VolumeCase:
         self.objects += [self.volume(index, name) for index, name in enumerate(self.volumes)]
         self.objects += self.capacities()
         self.objects += self.attachments()
-        pending = [self.pod(name) for name in self.names("p", 1, 4)]
-        most = 9 if self.focus == "disks" else 5
-        bound = [self.pod(name, self.pick(*self.nodes)) for name in self.names("b", 0, most)]
+        pending = [self.pod(name) for name in self.pending_names or self.names("p", 1, 4)]
+        crowd = self.bound_names
+        if crowd is None:
+            crowd = self.names("b", 0, 9 if self.focus == "disks" else 5)
+        bound = [self.pod(name, self.pick(*self.nodes)) for name in crowd]
         case: Json = {"objects": [*self.objects, *bound], "pods": pending}
         if self.often(3):
             case["commit"] = False
@@ -155,7 +164,7 @@ class VolumeCase:
                 continue
             drivers: list[Json] = []
             for driver in ("disk.test", "cap.test", "need.test", "pd.csi.storage.gke.io", "ebs.csi.aws.com"):
-                if self.often(12):
+                if self.often(6 if driver == "need.test" else 12):
                     count = self.pick(None, 2, 1, 1, 2, 3, 0)
                     limit = {} if count is None else {"allocatable": {"count": count}}
                     drivers.append({"name": driver, "nodeID": name, **limit})
@@ -170,9 +179,8 @@ class VolumeCase:
     def claim(self, name: str) -> Json:
         """A claim: bound, about to be, or in some trouble."""
         namespace = "other" if name.startswith("o") else "default"
-        storage_class = (
-            self.pick("cap", "cap", "local") if self.focus == "capacity" else self.pick(*_OF_CLAIMS)
-        )
+        of_focus = {"capacity": ("cap", "cap", "local"), "drivers": ("need", "need", "cap")}
+        storage_class = self.pick(*of_focus.get(self.focus, _OF_CLAIMS))
         self.class_of[name] = storage_class
         size = self.pick("1Gi", "2Gi", "3Gi", "5368709120500m")
         modes = ("ReadWriteOnce", "ReadWriteOnce", "ReadWriteMany", "ReadWriteOncePod")
@@ -195,7 +203,7 @@ class VolumeCase:
             spec["volumeName"] = self.pick(*free)
             self.bound_to[spec["volumeName"]] = f"{namespace}/{name}"
             phase = self.pick(*("Bound",) * 20, "Pending")
-        elif self.often(1):
+        elif self.often(2):
             spec["volumeName"] = "no-such"
             phase = self.pick("Bound", "Lost", "Pending")
         elif self.often(3):
@@ -331,14 +339,14 @@ class VolumeCase:
         """A pod with a few volumes."""
         namespace = "other" if self.often(1) else "default"
         left = [claim for claim in self.claims if claim.startswith("o" if namespace == "other" else "c")]
-        if self.often(1):
+        if self.often(4):
             left.append("no-claim")
         volumes: list[Json] = []
         for index in range(self.pick(1, 1, 1, 1, 2, 2, 3, 0)):
             volume: Json = {"name": f"vol{index}"}
             if left and not self.often(14 if self.focus == "disks" else 5):
                 volume["persistentVolumeClaim"] = {"claimName": self.take(left)}
-            elif self.focus != "disks" and self.often(7):
+            elif self.focus != "disks" and self.often(10):
                 volume["ephemeral"] = {"volumeClaimTemplate": {"spec": {}}}
                 self.ephemeral(namespace, name, volume["name"], on_node=bool(node))
             else:
@@ -388,6 +396,7 @@ class VolumeCase:
                     "readOnly": read_only,
                 }
             },
+            {"gcePersistentDisk": {"pdName": "d1", "readOnly": read_only}},
             {"cinder": {"volumeID": "x"}},
             {"emptyDir": {}},
         )
@@ -400,9 +409,14 @@ class VolumeCase:
         owner = {"apiVersion": "v1", "kind": "Pod", "name": pod, "uid": uid, "controller": True}
         spec = {
             "accessModes": ["ReadWriteOnce"],
-            "storageClassName": self.pick("late", "cap", "zonal", "local", "now"),
+            "storageClassName": "cap"
+            if self.focus == "capacity"
+            else self.pick("late", "cap", "zonal", "local", "now"),
             "resources": {"requests": {"storage": "1Gi"}},
         }
+        phase = "Pending"
+        if self.often(8):
+            spec["volumeName"], phase = "no-such", "Bound"
         metadata = {"name": f"{pod}-{volume}", "namespace": namespace, "ownerReferences": [owner]}
         self.objects.append(
             {
@@ -410,6 +424,6 @@ class VolumeCase:
                 "kind": "PersistentVolumeClaim",
                 "metadata": metadata,
                 "spec": spec,
-                "status": {"phase": "Pending"},
+                "status": {"phase": phase},
             }
         )

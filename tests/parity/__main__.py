@@ -17,7 +17,7 @@ from tests.kit.clusters import THEMES, random_case
 from tests.parity import sides
 from tests.parity.build import build
 from tests.parity.compare import Difference
-from tests.parity.exercise import exercised
+from tests.parity.exercise import exercised, missing, table
 from tests.parity.findings import kinds, report, save, shrunk
 from tests.parity.oracle import Case, Oracle
 
@@ -36,7 +36,7 @@ class Tally:
     def add(self, case: Case, answer: dict[str, Any], found: list[Difference]) -> None:
         """Count one compared case; the shortest example of each kind of difference is kept."""
         self.compared += 1
-        parts = exercised(answer)
+        parts = exercised(answer, case)
         self.exercised.update(parts)
         if not found:
             return
@@ -46,16 +46,9 @@ class Tally:
         if kind not in self.examples or len(json.dumps(case)) < len(json.dumps(self.examples[kind])):
             self.examples[kind] = case
 
-    def table(self) -> str:
-        """Plugin by plugin: how many cases exercised it, and in how many of them the two disagreed about it."""
-        rows = [(part, self.exercised[part], self.disagreed[part]) for part in sorted(self.exercised)]
-        width = max((len(part) for part, _, _ in rows), default=0)
-        lines = [f"{'':{width}}  exercised  disagreements"]
-        return "\n".join([*lines, *(f"{part:{width}}  {n:9}  {bad:13}" for part, n, bad in rows)])
-
 
 def main() -> int:
-    """The command; exit status 1 if there was a disagreement."""
+    """The command; exit status 1 if there was a disagreement or, of many cases, too few exercised some part."""
     arguments = _arguments()
     try:
         program = build()
@@ -106,12 +99,15 @@ def _run(oracle: Oracle, arguments: argparse.Namespace) -> int:
         print(f"\n{number}. {kind}: {count} cases")
         print(report(oracle, case))
         print(f"saved as {save(case)}")
-    print(f"\n{tally.table()}\n")
+    print(f"\n{table(tally.exercised, tally.disagreed, tally.compared)}\n")
+    rare = missing(tally.exercised, tally.compared) if themes == THEMES else []
+    for part, count, demand in rare:
+        print(f"too rarely exercised: {part}, {count} cases of {demand}")
     print(
         f"{tally.compared} cases compared, {sum(tally.kinds.values())} disagreements; "
         f"{tally.unsure} left out, since the oracle was not sure of itself"
     )
-    return 1 if tally.kinds else 0
+    return 1 if tally.kinds or rare else 0
 
 
 def _replay(oracle: Oracle, path: Path) -> int:
