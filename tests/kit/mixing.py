@@ -25,6 +25,8 @@ def mixed(first: Json, second: Json) -> Json:
     objects: dict[tuple[str, str, str], Json] = {}
     for obj in (*first["objects"], *second["objects"]):
         key = _key(obj)
+        if key in objects and obj["kind"] == "Node":
+            obj = {**obj, "status": {}}  # with the room that it has in the first case, pods fit or do not fit
         objects[key] = _merged(objects[key], obj) if key in objects else obj
     pods = {pod["metadata"]["name"]: pod for pod in first["pods"]}
     for pod in second["pods"]:
@@ -115,10 +117,12 @@ def _merged(first: Mapping[str, Any], second: Mapping[str, Any]) -> Json:
             continue  # the class says it
         if old is None:
             result[name] = value
+        elif name in _KEPT:
+            continue
         elif isinstance(old, dict) and isinstance(value, dict):
             result[name] = _merged(old, value)
         elif name in _JOINED:
             result[name] = [*old, *(item for item in value if item not in old)]
-        elif name not in _KEPT:
+        else:
             result[name] = value
     return result
