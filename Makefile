@@ -10,7 +10,7 @@ N      ?= 2000
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help env demo check lint test test-unit test-integration parity bench sandbox assets oracle crds lock fmt clean
+.PHONY: help env demo check lint test test-unit test-integration parity mutants bench sandbox assets oracle crds lock fmt clean
 
 ## help: this list
 help:
@@ -59,6 +59,10 @@ test-versions: $(VENV)/.dev assets
 ## parity: compare with kube-scheduler on N generated cases; ARGS="--seed 7" repeats a run
 parity: $(VENV)/.dev oracle
 	@$(BIN)/python -m tests.parity $(N) $(ARGS)
+
+## mutants: break the scheduler in many small ways, one at a time; a test must notice each (ARGS="NodePorts" picks)
+mutants: $(VENV)/.dev
+	@$(BIN)/python -m tests.mutants $(ARGS)
 
 ## bench: the cost of a decision, and the whole path on a real control plane
 bench: $(VENV)/.dev assets

@@ -81,6 +81,17 @@ def test_which_nodes_eviction_could_help(snapshot):
     assert names(snapshot, diagnosed(snapshot, owners=OWNERS).resolvable()) == {"b"}
 
 
+def test_one_reason_for_good_is_enough(snapshot):
+    """Of two such reasons only one speaks against the node."""
+    reasons = (Reason("cpu", resolvable=False), Reason("memory", resolvable=False), Reason("pods"))
+    verdict = Verdict(
+        reasons, np.stack([column(snapshot, 0, 1), column(snapshot, 1), column(snapshot, 0, 2)])
+    )
+    diagnosis = diagnosed(snapshot, owners={0: 0, 1: 0, 2: 0})
+    diagnosis.verdicts = [("Fit", verdict)]
+    assert names(snapshot, diagnosis.resolvable()) == {"c"}
+
+
 def test_nodes_left_out_before_filter(snapshot):
     diagnosis = diagnosed(snapshot, owners={0: 0}, excluded=(3, 4), narrowed_by=("NodeAffinity", "NodeName"))
     text = "node(s) didn't satisfy plugin(s) [NodeAffinity NodeName]"

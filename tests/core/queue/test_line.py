@@ -1,5 +1,7 @@
 """A line from which pods may leave anywhere."""
 
+import itertools
+
 import pytest
 
 from moorage.core.queue.line import Line
@@ -23,8 +25,9 @@ def push(line, tickets, key, ticket, uid):
     line.push(key, ticket, uid)
 
 
-def test_the_smallest_key_goes_first_then_the_older_ticket(line, tickets):
-    for key, ticket, uid in ((2.0, 1, "c"), (1.0, 3, "b"), (1.0, 2, "a")):
+@pytest.mark.parametrize("order", list(itertools.permutations(((2.0, 1, "c"), (1.0, 3, "b"), (1.0, 2, "a")))))
+def test_the_smallest_key_goes_first_then_the_older_ticket(line, tickets, order):
+    for key, ticket, uid in order:
         push(line, tickets, key, ticket, uid)
     assert line.first_key() == 1.0
     assert [line.pop() for _ in range(4)] == ["a", "b", "c", None]

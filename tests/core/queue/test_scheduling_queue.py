@@ -193,6 +193,21 @@ def test_the_flush_takes_those_that_waited_long_and_leaves_the_others():
     assert place(queue, late) is Place.UNSCHEDULABLE
 
 
+def test_a_pod_is_flushed_at_the_very_end_of_its_time():
+    queue = rejected(DEAF, flush_every=1.0)
+    assert queue.pop(399.0) is None
+    assert queue.pop(400.0).pod is DEAF
+
+
+def test_an_active_pod_goes_before_one_that_backs_off_whatever_their_priorities():
+    urgent, plain = make_pod("urgent", labels={"awake": "yes"}, priority=9), make_pod("plain")
+    queue = rejected(urgent)
+    queue.wake(NODE_ADDED, 100.5)
+    assert place(queue, urgent) is Place.BACKOFF
+    queue.add(plain, 100.5, gated=False)
+    assert [queue.pop(100.5).pod, queue.pop(100.5).pod] == [plain, urgent]
+
+
 def test_gates():
     queue = queue_with()
     queue.add(WEB, 100.0, gated=True)

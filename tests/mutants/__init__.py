@@ -1,0 +1,1 @@
+"""Deliberate mistakes, each of which some test must notice: `make mutants`."""
