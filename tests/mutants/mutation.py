@@ -72,6 +72,10 @@ class Subject:
         """One of its mutations; ``file`` and ``tests`` where they are others than for the rest."""
         return Mutation(self.name, name, file or self.file, original, mutated, tests or self.tests)
 
+    def elsewhere(self, file: str, *tests: str) -> Subject:
+        """The same subject in another file, and the tests for that."""
+        return Subject(self.name, file, tests)
+
 
 def plugin(name: str, file: str, *more_tests: str) -> Subject:
     """A plugin as a subject: its file, and the test that mirrors it."""

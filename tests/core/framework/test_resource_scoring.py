@@ -38,10 +38,12 @@ def test_a_percentage_is_rounded_down_for_each_resource_and_for_their_mean(kind,
     assert score(ScoringStrategy(kind), asked, make_node("a", cpu=3000, memory=100)) == [expected]
 
 
-def test_weights():
-    strategy = ScoringStrategy(resources=(Weighted("cpu", 3), Weighted("memory", 1)))
+@pytest.mark.parametrize(("cpu", "memory"), [(3, 1), (1, 3), (2, 5)])
+def test_weights(cpu, memory):
+    strategy = ScoringStrategy(resources=(Weighted("cpu", cpu), Weighted("memory", memory)))
     asked = requests_of({"cpu": 500, "memory": 900})
-    assert score(strategy, asked, make_node("a", cpu=1000, memory=1000)) == [(3 * 50 + 10) // 4]
+    expected = (cpu * 50 + memory * 10) // (cpu + memory)
+    assert score(strategy, asked, make_node("a", cpu=1000, memory=1000)) == [expected]
 
 
 def test_what_is_there_counts_with_the_defaults_of_scoring():

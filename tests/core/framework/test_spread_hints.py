@@ -95,6 +95,12 @@ def test_nodes_that_have_every_key(old, new, helps):
     assert LISTED.after_node(make_pod("plain"), event) is helps
 
 
+def test_a_node_must_have_the_keys_of_all_hard_constraints():
+    pod = waiting(SpreadConstraint("zone", selector=WEB), SpreadConstraint("rack", selector=WEB))
+    for node, helps in ((zoned("1"), False), (zoned(rack="1"), False), (zoned("1", rack="1"), True)):
+        assert HINTS.after_node(pod, ClusterEvent(Resource.NODE, Action.ADD, None, node)) is helps
+
+
 @pytest.mark.parametrize("honor", [False, True])
 def test_a_node_that_begins_or_ceases_to_count(honor):
     """kube-scheduler overlooks labels other than the topology keys."""

@@ -2,7 +2,7 @@
 
 from moorage.core.framework.spreading import default_spreads, own_spreads
 from moorage.core.model.pod_query import PodQuery
-from moorage.core.model.selector import LabelSelector
+from moorage.core.model.selector import LabelSelector, NodeSelector, NodeSelectorTerm
 from moorage.core.model.spread import SYSTEM_DEFAULTS, SpreadConstraint
 from moorage.core.model.taint import Toleration
 from moorage.core.snapshot.topology import NodeRules
@@ -43,6 +43,13 @@ def test_empty_and_missing_selectors_count_nobody():
     assert empty.query.namespaces == missing.query.namespaces == frozenset()
     assert (empty.uncounted, missing.uncounted) == (True, False)
     assert (empty.means(make_pod("x")), missing.means(make_pod("x"))) == (True, False)
+
+
+def test_affinity_that_is_ignored_decides_nothing():
+    required = NodeSelector((NodeSelectorTerm((label_in("pool", "x"),)),))
+    pod = pod_with(SpreadConstraint("a"), SpreadConstraint("b", honor_affinity=False), required=required)
+    rules = [spread.rules for spread in own_spreads(pod, hard=True).items]
+    assert rules == [NodeRules.of({}, required, None), None]
 
 
 def test_what_decides_which_nodes_count():

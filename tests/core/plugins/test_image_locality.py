@@ -22,6 +22,8 @@ def score(pod_images, *node_images):
     [
         (22 * MI, 0),
         (23 * MI, 0),
+        (32 * MI, 0),
+        (33 * MI, 1),
         (23 * MI + 977 * MI // 2, 50),
         (999 * MI, 99),
         (1000 * MI, 100),

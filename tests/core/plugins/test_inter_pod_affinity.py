@@ -132,6 +132,23 @@ def test_all_terms_must_be_met_by_one_pod():
     assert {"a": AFFINITY, "b": None, "c": AFFINITY, "bare": AFFINITY} == told(pod, *apart, one)
 
 
+def test_each_term_must_be_met_in_its_own_domain():
+    """The same pod satisfies both terms: in the zone of two nodes, on the host of one."""
+    terms = PodAffinityTerm(ZONE, X), PodAffinityTerm(HOSTNAME, X)
+    nodes = tuple(Node(n, labels={ZONE: z, HOSTNAME: n}) for n, z in (("a", "1"), ("b", "1"), ("c", "2")))
+    found = told(pod_of("new", "y", required=terms), pod_of("p", "x", "a"), nodes=nodes)
+    assert found == {"a": None, "b": AFFINITY, "c": AFFINITY}
+
+
+def test_a_node_is_refused_for_the_first_reason_only():
+    """Affinity before the pod's own anti-affinity, and that before the anti-affinity of others."""
+    repelling = pod_of("r", "y", "c", **away(ZONE, Y))
+    pod = pod_of("new", "y", **near(ZONE, X), **away(ZONE, Y))
+    assert told(pod, pod_of("p", "x", "a"), repelling)["c"] == AFFINITY
+    assert told(pod, pod_of("p", "x", "c"), repelling)["c"] == OWN
+    assert told(replace(pod, spec=pod_of("q", "y").spec), repelling)["c"] == OTHERS
+
+
 def test_the_first_pod_of_a_group_may_go_anywhere_that_has_the_key():
     pod = pod_of("new", "x", **near(ZONE, X))
     assert {"a": None, "b": None, "c": None, "bare": AFFINITY} == told(pod)

@@ -29,6 +29,7 @@ def score(pod, *pods, node=NODE, plugin=PLUGIN):
         ((0, 0), (1000, 0), 50),  # as bad as can be
         ((0, 0), (200, 0), 70),
         ((900, 900), (500, 500), 75),  # shares end at 1
+        ((900, 0), (500, 0), 72),  # balances of 50 and 55; were the share 1.4, it would be 62
     ],
 )
 def test_the_gain_in_balance(there, asked, expected):

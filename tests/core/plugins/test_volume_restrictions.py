@@ -36,6 +36,14 @@ def test_a_claim_for_one_pod_is_taken_on_all_nodes():
     assert conditions(made.run()) == [("second", "Unschedulable", text)]
 
 
+def test_a_claim_for_the_pods_of_one_node_is_not_its_business():
+    made = driven()
+    shared = make_claim("shared", volume="w", access_modes=("ReadWriteOnce",))
+    made.tell(StorageApplied(shared), StorageApplied(make_volume("w", claim=shared)))
+    made.tell(with_claims("first", "shared", node="a"))
+    assert PLUGIN.pre_filter(with_claims("second", "shared"), made.engine.snapshot) is Skip.SKIP
+
+
 def test_the_user_of_a_claim_is_preempted_and_nobody_else():
     made = driven()
     user = with_claims("user", "c", node="a")

@@ -65,9 +65,6 @@ MUTATIONS = (
     ),
     _taints.mutation("soft taints are liked", "normalize_by_max(raw, reverse=True)", "normalize_by_max(raw)"),
     _taints.mutation(
-        "tolerations of all effects count for the score", 'if t.effect in ("", PREFER_NO_SCHEDULE))', ")"
-    ),
-    _taints.mutation(
         "tolerations without an effect do not count for the score",
         'if t.effect in ("", PREFER_NO_SCHEDULE))',
         "if t.effect in (PREFER_NO_SCHEDULE,))",

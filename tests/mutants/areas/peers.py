@@ -4,22 +4,22 @@ from tests.mutants.mutation import plugin
 
 _spread = plugin("PodTopologySpread", "pod_topology_spread")
 _affinity = plugin("InterPodAffinity", "inter_pod_affinity")
-_SPREADING = {
-    "file": "core/framework/spreading.py",
-    "tests": ("tests/core/framework/test_spreading.py", "tests/core/plugins/test_pod_topology_spread.py"),
-}
-_SPREAD_HINTS = {
-    "file": "core/framework/spread_hints.py",
-    "tests": ("tests/core/framework/test_spread_hints.py",),
-}
-_TERMS = {
-    "file": "core/framework/pod_affinity.py",
-    "tests": ("tests/core/framework/test_pod_affinity.py", "tests/core/plugins/test_inter_pod_affinity.py"),
-}
-_TERM_HINTS = {
-    "file": "core/framework/pod_affinity_hints.py",
-    "tests": ("tests/core/framework/test_pod_affinity_hints.py",),
-}
+_spreading = _spread.elsewhere(
+    "core/framework/spreading.py",
+    "tests/core/framework/test_spreading.py",
+    "tests/core/plugins/test_pod_topology_spread.py",
+)
+_spread_hints = _spread.elsewhere(
+    "core/framework/spread_hints.py", "tests/core/framework/test_spread_hints.py"
+)
+_terms = _affinity.elsewhere(
+    "core/framework/pod_affinity.py",
+    "tests/core/framework/test_pod_affinity.py",
+    "tests/core/plugins/test_inter_pod_affinity.py",
+)
+_term_hints = _affinity.elsewhere(
+    "core/framework/pod_affinity_hints.py", "tests/core/framework/test_pod_affinity_hints.py"
+)
 
 MUTATIONS = (
     _spread.mutation(
@@ -69,53 +69,45 @@ MUTATIONS = (
     _spread.mutation("more is better", "(most + least - raw) // most", "(raw - least) // most"),
     _spread.mutation("the least does not count", "(most + least - raw) // most", "(most - raw) // most"),
     _spread.mutation("ignored nodes get points", "            scores[ignored] = 0\n", ""),
-    _spread.mutation(
+    _spreading.mutation(
         "dying pods count",
         "PodQuery(frozenset((namespace,)), selector, terminating=False)",
         "PodQuery(frozenset((namespace,)), selector, terminating=True)",
-        **_SPREADING,
     ),
-    _spread.mutation(
+    _spreading.mutation(
         "an empty selector counts all pods",
         "if selector is not None and selector.requirements:",
         "if selector is not None:",
-        **_SPREADING,
     ),
-    _spread.mutation(
+    _spreading.mutation(
         "nodeAffinityPolicy does not matter",
         "spec.required if constraint.honor_affinity else None",
         "spec.required",
-        **_SPREADING,
     ),
-    _spread.mutation(
+    _spreading.mutation(
         "nodeTaintsPolicy does not matter",
         "spec.tolerations if constraint.honor_taints else None",
         "None",
-        **_SPREADING,
     ),
-    _spread.mutation(
+    _spreading.mutation(
         "defaults soft and hard are mixed up",
         "if constraint.hard is hard]",
         "if constraint.hard is not hard]",
-        **_SPREADING,
     ),
-    _spread.mutation(
+    _spread_hints.mutation(
         "pods of other namespaces wake",
         "either is None or either.namespace != pod.namespace",
         "either is None",
-        **_SPREAD_HINTS,
     ),
-    _spread.mutation(
+    _spread_hints.mutation(
         "pods that do not match wake",
         "return any(spread.means(either) for spread in spreads)",
         "return True",
-        **_SPREAD_HINTS,
     ),
-    _spread.mutation(
+    _spread_hints.mutation(
         "a node without the keys wakes",
         "all(key in node.labels for key in spreads.keys)",
         "any(key in node.labels for key in spreads.keys)",
-        **_SPREAD_HINTS,
     ),
     _affinity.mutation(
         "the first of its kind waits",
@@ -165,31 +157,25 @@ MUTATIONS = (
         "if self.ignore_preferred_of_existing and not own.preferred:",
         "if False:",
     ),
-    _affinity.mutation(
+    _terms.mutation(
         "anti-affinity attracts",
         "-weighted.weight) for weighted in affinity.preferred_anti",
         "weighted.weight) for weighted in affinity.preferred_anti",
-        **_TERMS,
     ),
-    _affinity.mutation(
+    _terms.mutation(
         "all namespaces of all terms",
         "namespaces & query.namespaces",
         "namespaces | query.namespaces",
-        **_TERMS,
     ),
-    _affinity.mutation(
+    _term_hints.mutation(
         "pods that do not match wake",
         "return new is not None and _satisfies(own, new, labels)",
         "return new is not None",
-        **_TERM_HINTS,
     ),
-    _affinity.mutation(
+    _term_hints.mutation(
         "one term is enough to wake",
         "all(term.means(other, labels) for term in own.required)",
         "any(term.means(other, labels) for term in own.required)",
-        **_TERM_HINTS,
     ),
-    _affinity.mutation(
-        "a node without the key wakes", "not keys.isdisjoint(new.labels)", "True", **_TERM_HINTS
-    ),
+    _term_hints.mutation("a node without the key wakes", "not keys.isdisjoint(new.labels)", "True"),
 )

@@ -4,13 +4,11 @@ from tests.mutants.mutation import plugin
 
 _fit = plugin("NodeResourcesFit", "node_resources_fit")
 _balance = plugin("NodeResourcesBalancedAllocation", "node_resources_balanced_allocation")
-_SCORING = {
-    "file": "core/framework/resource_scoring.py",
-    "tests": (
-        "tests/core/framework/test_resource_scoring.py",
-        "tests/core/plugins/test_node_resources_fit.py",
-    ),
-}
+_scoring = _fit.elsewhere(
+    "core/framework/resource_scoring.py",
+    "tests/core/framework/test_resource_scoring.py",
+    "tests/core/plugins/test_node_resources_fit.py",
+)
 
 MUTATIONS = (
     _fit.mutation(
@@ -58,36 +56,31 @@ MUTATIONS = (
     _fit.mutation(
         "more pods on a node wake nobody", "for r in (PODS, *(r for r, _ in asked))", "for r, _ in asked"
     ),
-    _fit.mutation(
+    _scoring.mutation(
         "least is most",
         "left = capacity - in_use\n                left -= amount",
         "left = in_use + amount",
-        **_SCORING,
     ),
-    _fit.mutation(
+    _scoring.mutation(
         "weights of resources do not count",
         "total += score if weight == 1 else score * weight",
         "total += score",
-        **_SCORING,
     ),
-    _fit.mutation("the share is not rounded", "total / divisor + 0.5", "total / divisor", **_SCORING),
-    _fit.mutation(
+    _scoring.mutation("the share is not rounded", "total / divisor + 0.5", "total / divisor"),
+    _scoring.mutation(
         "a score of zero counts in the mean",
         "counts = score > 0 if counts is None else counts & (score > 0)",
         "counts = counts",
-        **_SCORING,
     ),
-    _fit.mutation(
+    _scoring.mutation(
         "the line goes the other way",
         "result[below] = s0 + np.sign(rise)",
         "result[below] = s1 - np.sign(rise)",
-        **_SCORING,
     ),
-    _fit.mutation(
+    _scoring.mutation(
         "no defaults for cpu",
         "if with_defaults and resource.name == CPU:",
         "if False and resource.name == CPU:",
-        **_SCORING,
     ),
     _balance.mutation(
         "no difference is made", "gain -= _balance(without, counted)", "gain -= _balance(with_pod, counted)"

@@ -2,23 +2,21 @@
 
 from tests.mutants.mutation import plugin
 
-_restrictions = plugin("VolumeRestrictions", "volume_restrictions")
-_limits = plugin("NodeVolumeLimits", "node_volume_limits")
-_zone = plugin("VolumeZone", "volume_zone")
-_binding = plugin("VolumeBinding", "volume_binding")
-_MATCHING = {
-    "file": "core/framework/volume_matching.py",
-    "tests": ("tests/core/framework/test_volume_matching.py",),
-}
-_SCORING = {
-    "file": "core/framework/volume_scoring.py",
-    "tests": ("tests/core/framework/test_volume_scoring.py",),
-}
-_CLAIMS = {"file": "core/framework/pod_claims.py", "tests": ("tests/core/framework/test_pod_claims.py",)}
-_PROGRESS = {
-    "file": "core/framework/volume_progress.py",
-    "tests": ("tests/core/framework/test_volume_progress.py",),
-}
+_LAWS = "tests/laws/test_volume_plugins.py"
+_restrictions = plugin("VolumeRestrictions", "volume_restrictions", _LAWS)
+_limits = plugin("NodeVolumeLimits", "node_volume_limits", _LAWS)
+_zone = plugin("VolumeZone", "volume_zone", _LAWS)
+_binding = plugin("VolumeBinding", "volume_binding", _LAWS)
+_matching = _binding.elsewhere(
+    "core/framework/volume_matching.py", "tests/core/framework/test_volume_matching.py", _LAWS
+)
+_scoring = _binding.elsewhere(
+    "core/framework/volume_scoring.py", "tests/core/framework/test_volume_scoring.py"
+)
+_claims = _binding.elsewhere("core/framework/pod_claims.py", "tests/core/framework/test_pod_claims.py")
+_progress = _binding.elsewhere(
+    "core/framework/volume_progress.py", "tests/core/framework/test_volume_progress.py"
+)
 
 MUTATIONS = (
     _restrictions.mutation("a claim in use is free", "if state.taken > 0 else", "if state.taken > 1 else"),
@@ -120,71 +118,57 @@ MUTATIONS = (
         "event.old.topologies != event.new.topologies",
         "event.old.topologies == event.new.topologies",
     ),
-    _binding.mutation(
+    _matching.mutation(
         "the exact size is too small",
         "volume.capacity >= _size(claim)",
         "volume.capacity > _size(claim)",
-        **_MATCHING,
     ),
-    _binding.mutation(
-        "the largest volume", "_rank(candidate) < _rank(best)", "_rank(candidate) > _rank(best)", **_MATCHING
+    _matching.mutation(
+        "the largest volume", "_rank(candidate) < _rank(best)", "_rank(candidate) > _rank(best)"
     ),
-    _binding.mutation("a volume for two claims", "                taken.add(volume.name)\n", "", **_MATCHING),
-    _binding.mutation(
+    _matching.mutation("a volume for two claims", "                taken.add(volume.name)\n", ""),
+    _matching.mutation(
         "access modes do not matter",
         "and set(claim.access_modes) <= set(volume.access_modes)",
         "",
-        **_MATCHING,
     ),
-    _binding.mutation("a released volume is free", "and volume.phase == _AVAILABLE", "", **_MATCHING),
-    _binding.mutation(
-        "the exact room is too small", "capacity.limit >= size", "capacity.limit > size", **_MATCHING
-    ),
-    _binding.mutation("provisions for any class", 'in ("", NO_PROVISIONER)', 'in ("",)', **_MATCHING),
-    _binding.mutation(
+    _matching.mutation("a released volume is free", "and volume.phase == _AVAILABLE", ""),
+    _matching.mutation("the exact room is too small", "capacity.limit >= size", "capacity.limit > size"),
+    _matching.mutation("provisions for any class", 'in ("", NO_PROVISIONER)', 'in ("",)'),
+    _matching.mutation(
         "topologies of the class do not matter",
         'not storage_class.topologies.matches("", labels)',
         "False",
-        **_MATCHING,
     ),
-    _binding.mutation(
+    _matching.mutation(
         "any of the requirements",
         "all(r.admits(labels.get(r.key)) for r in term.expressions)",
         "any(r.admits(labels.get(r.key)) for r in term.expressions)",
-        **_MATCHING,
     ),
-    _binding.mutation(
-        "not rounded", "(2 * total + len(classes)) // (2 * len(classes))", "total // len(classes)", **_SCORING
+    _scoring.mutation(
+        "not rounded", "(2 * total + len(classes)) // (2 * len(classes))", "total // len(classes)"
     ),
-    _binding.mutation(
-        "exactly full is too full", "requested > capacity", "requested >= capacity", **_SCORING
-    ),
-    _binding.mutation("a shape upside down", "((0, 10), (100, 0))", "((0, 0), (100, 10))", **_SCORING),
-    _binding.mutation(
-        "a lost claim is none", 'if claim.phase == "Lost":', 'if claim.phase == "lost":', **_CLAIMS
-    ),
-    _binding.mutation(
+    _scoring.mutation("exactly full is too full", "requested > capacity", "requested >= capacity"),
+    _scoring.mutation("a shape upside down", "((0, 10), (100, 0))", "((0, 0), (100, 10))"),
+    _claims.mutation("a lost claim is none", 'if claim.phase == "Lost":', 'if claim.phase == "lost":'),
+    _claims.mutation(
         "a claim that names a volume waits",
         "if waits and not claim.volume_name else",
         "if waits else",
-        **_CLAIMS,
     ),
-    _binding.mutation(
+    _claims.mutation(
         "a dying claim will do",
         "        if claim.deleting:\n",
         "        if claim.deleting and use.ephemeral:\n",
-        **_CLAIMS,
     ),
-    _binding.mutation(
+    _progress.mutation(
         "done before the claim is bound",
         "return GivenUp(f'ClaimRef got reset for pv \"{volume.name}\"')\n    return Progress.DONE if claim.bound",
         "return GivenUp(f'ClaimRef got reset for pv \"{volume.name}\"')\n    return Progress.DONE if claim",
-        **_PROGRESS,
     ),
-    _binding.mutation(
+    _progress.mutation(
         "old news counts",
         "int(shown.resource_version) < int(ours)",
         "int(shown.resource_version) > int(ours)",
-        **_PROGRESS,
     ),
 )
