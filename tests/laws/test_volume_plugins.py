@@ -1,6 +1,7 @@
 """The plugins about volumes on clusters that have some: the checks of every plugin, and their own scalar reference."""
 
 from dataclasses import replace
+from random import Random
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from moorage.core.framework.interface import Rejected, ScorePlugin, Skip
 from moorage.core.model.csi_migration import is_in_tree
 from moorage.core.model.storage import InTreeSource, PersistentVolume, StorageClass
 from moorage.core.profile import REGISTRY
-from tests.kit.clusters import cases
+from tests.kit.clusters import cases, random_case
 from tests.kit.plugin_checks import CHECKS, alive_rows, scores_of, told
 from tests.kit.strategies import Cluster, build
 from tests.kit.volume_rules import VOLUME_RULES, World
@@ -24,8 +25,14 @@ OWN = ("filter_by_the_rules", "score_by_the_rules")
 
 @st.composite
 def questions(draw):
-    """A cluster with volumes, and the pods to be placed in it."""
-    case = draw(cases(themes=("volumes",)))
+    """A cluster with volumes, and the pods to be placed in it.
+
+    What Hypothesis draws is simple and shrinks; what a random generator draws from a seed is full of volumes.
+    """
+    if draw(st.booleans()):
+        case = random_case(Random(draw(st.integers(0, 1 << 32))), ("volumes",))
+    else:
+        case = draw(cases(themes=("volumes",)))
     intake = Intake()
     for obj in case["objects"]:
         intake.add(obj, Source())

@@ -49,6 +49,11 @@ def test_in_tree_disks_count_as_their_driver_s_where_it_is_known():
     assert told(with_claims("p", in_tree=[DISK, OTHER]), *limits) == [full, "", ""]
 
 
+def test_an_overfull_node_takes_a_pod_that_brings_nothing_new():
+    users = [with_claims("one", in_tree=[DISK], node="a"), with_claims("two", in_tree=[OTHER], node="a")]
+    assert told(with_claims("p", in_tree=[DISK]), CSINode("a", {GKE: 1}), pods=users) == ["", "", ""]
+
+
 def test_a_driver_that_must_be_there():
     needed = CSIDriver("disk.test", needed_on_node=True)
     missing = "disk.test CSI driver is not installed on the node"

@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from moorage.core.framework.interface import Skip
+from moorage.core.framework.interface import Rejected, Skip
 from moorage.core.model.cluster_event import Action, ClusterEvent, Resource
+from moorage.core.model.decision import Code
 from moorage.core.model.events import StorageApplied
 from moorage.core.model.instructions import Evict
 from moorage.core.model.pod_volumes import Disk
@@ -34,6 +35,27 @@ def test_a_claim_for_one_pod_is_taken_on_all_nodes():
         "access mode already in-use by another pod."
     )
     assert conditions(made.run()) == [("second", "Unschedulable", text)]
+
+
+def test_a_disk_counts_on_its_node_and_before_the_claim_that_is_taken_everywhere():
+    made = driven(without=("DefaultPreemption",))
+    made.tell(with_claims("user", "c", disks=[DISK], node="a"), with_claims("p", "c", disks=[DISK]))
+    ((_, _, text),) = conditions(made.run())
+    assert text == (
+        "0/2 nodes are available: 1 node(s) had no available disk, 1 node(s) unavailable due to "
+        "PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod."
+    )
+
+
+def test_disks_that_are_not_the_same_do_not_meet():
+    made = driven()
+    made.tell(with_claims("user", disks=[DISK], node="a"), with_claims("p", disks=[OTHER], cpu=1))
+    assert conditions(made.run()) == []
+
+
+def test_a_missing_claim_is_nothing_that_preemption_could_mend():
+    answer = PLUGIN.pre_filter(with_claims("p", "none"), driven().engine.snapshot)
+    assert answer == Rejected(('persistentvolumeclaim "none" not found',), Code.UNRESOLVABLE)
 
 
 def test_a_claim_for_the_pods_of_one_node_is_not_its_business():
