@@ -62,6 +62,7 @@ _WEIGHTS: Final = {
     "spread": 5,
     "pod affinity": 2,
     "eviction": 2,
+    "features": 4,
     "mixed": 4,
 }
 

@@ -42,6 +42,7 @@ DEMANDED: Final = (
     "NodeAffinity narrows the nodes",
     "NodeAffinity prefilter",
     "NodeAffinity score",
+    "NodeDeclaredFeatures filter",
     "NodePorts filter",
     "NodeResourcesBalancedAllocation score",
     f"{_FIT} filter",

@@ -3,6 +3,7 @@
 from tests.mutants.mutation import plugin
 
 _features = plugin("SupportedFeatures", "supported_features")
+_declared = plugin("NodeDeclaredFeatures", "node_declared_features")
 _gates = plugin("SchedulingGates", "scheduling_gates")
 _sort = plugin("PrioritySort", "priority_sort")
 _name = plugin("NodeName", "node_name")
@@ -14,6 +15,19 @@ _images = plugin("ImageLocality", "image_locality")
 _binder = plugin("DefaultBinder", "default_binder")
 
 MUTATIONS = (
+    _declared.mutation(
+        "needs the others", "~nodes.declaring(state)[None, :]", "nodes.declaring(state)[None, :]"
+    ),
+    _declared.mutation("preemption may help", 'required features", resolvable=False)', 'required features")'),
+    _declared.mutation("never checks", "return pod.spec.required_features or Skip.SKIP", "return Skip.SKIP"),
+    _declared.mutation(
+        "a node that declared it before wakes", " and not (event.old and needed.issubset(before))", ""
+    ),
+    _features.mutation(
+        "devices for nodes that advertise the resource",
+        "nodes.allocatable(resource) <= 0",
+        "nodes.allocatable(resource) > 0",
+    ),
     _features.mutation(
         "places pods with problems", "if reasons else Skip.SKIP", "if not reasons else Skip.SKIP"
     ),
