@@ -11,6 +11,7 @@ from moorage.core.framework import volume_matching
 from moorage.core.framework.interface import Rejected
 from moorage.core.model.cluster_event import Action, ClusterEvent, Resource
 from moorage.core.model.csi_migration import GCE_PD, ZONE
+from moorage.core.model.instructions import BindVolume, SelectNode
 from moorage.core.model.storage import CSIDriver, CSINode, InTreeSource
 from moorage.core.plugins.volume_binding import VolumeBinding
 from moorage.core.snapshot.snapshot import Snapshot
@@ -107,6 +108,26 @@ def test_reservations_come_and_go():
     PLUGIN.unreserve(pod, "a", snapshot)
     assert len(snapshot.storage.reservations) == 0
     assert PLUGIN.pre_bind(pod, "a", snapshot) is None
+
+
+def test_only_what_is_not_shown_yet_is_written():
+    """A volume that names the claim, a claim that names the node: whoever wrote that, it need not be written again."""
+    claim, late, volume = make_claim("c"), make_claim("d", storage_class="late"), make_volume("v", host="a")
+    snapshot = cluster(claim, late, volume)
+    pod = with_claims("p", "c", "d", node="a")
+    assert PLUGIN.reserve(pod, "a", snapshot) is None
+
+    def steps():
+        return PLUGIN.pre_bind(pod, "a", snapshot).steps
+
+    bind, select = BindVolume("v", "1", claim.ref), SelectNode(late.ref, "1", "a")
+    assert steps() == (bind, select)
+    snapshot.storage.apply(replace(late, selected_node="b"))
+    assert steps() == (bind, select), "another node is not this one"
+    snapshot.storage.apply(replace(late, selected_node="a"))
+    assert steps() == (bind,)
+    snapshot.storage.apply(replace(volume, claim=claim.ref))
+    assert steps() == ()
 
 
 def test_nothing_is_reserved_on_a_node_that_has_nothing_to_offer():

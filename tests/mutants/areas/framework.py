@@ -98,8 +98,8 @@ MUTATIONS = (
     _nominator.mutation("gives way to itself", "if p.uid != pod.uid and", "if"),
     _promises.mutation(
         "higher pods lose their promise",
-        "if other.priority < preemptor.priority:",
-        "if other.priority > preemptor.priority:",
+        "if going and other.priority < preemptor.priority",
+        "if going and other.priority > preemptor.priority",
     ),
     _promises.mutation("dying pods are evicted again", "if not victim.deleting]", "if victim]"),
     _normal.mutation("not by the highest", "top = int(raw.max(initial=0))", "top = int(raw.min(initial=0))"),
@@ -110,8 +110,8 @@ MUTATIONS = (
     _rounding.mutation("halves go down", "values - whole >= 0.5", "values - whole > 0.5"),
     _scores.mutation(
         "scores out of range pass",
-        "int(scores.max()) > MAX_NODE_SCORE",
-        "int(scores.max()) > 2 * MAX_NODE_SCORE",
+        "int(scores.max()) > most",
+        "int(scores.max()) > 2 * most",
     ),
     _scores.mutation("negative scores pass", "int(scores.min()) < 0 or", "False or"),
     _scores.mutation("weights do not count", "scores if weight == 1 else scores * weight", "scores"),

@@ -29,7 +29,9 @@ MUTATIONS = (
         "nodes.allocatable(resource) > 0",
     ),
     _features.mutation(
-        "places pods with problems", "if reasons else Skip.SKIP", "if not reasons else Skip.SKIP"
+        "places pods with problems",
+        "if reasons:\n            return Rejected",
+        "if not reasons:\n            return Rejected",
     ),
     _features.mutation(
         "lets unreadable fields pass", "for problem in pod.spec.invalid)", "for problem in ())"

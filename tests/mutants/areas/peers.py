@@ -21,31 +21,37 @@ _term_hints = _affinity.elsewhere(
     "core/framework/pod_affinity_hints.py", "tests/core/framework/test_pod_affinity_hints.py"
 )
 
+_spread_scores = _spread.elsewhere(
+    "core/framework/spread_scoring.py",
+    "tests/core/framework/test_spread_scoring.py",
+    "tests/core/plugins/test_pod_topology_spread.py",
+)
+
 MUTATIONS = (
-    _spread.mutation(
+    _spread_scores.mutation(
         "the skew may be one less",
-        "values <= constraint.max_skew + least - self.own",
-        "values < constraint.max_skew + least - self.own",
+        "values <= max_skew + least - own",
+        "values < max_skew + least - own",
     ),
-    _spread.mutation(
+    _spread_scores.mutation(
         "the pod itself does not count",
-        "constraint.max_skew + least - self.own",
-        "constraint.max_skew + least",
+        "max_skew + least - own",
+        "max_skew + least",
     ),
-    _spread.mutation(
-        "minDomains do not matter", "present.size >= max(constraint.min_domains, 1)", "present.size >= 1"
+    _spread_scores.mutation(
+        "minDomains do not matter", "present.size >= max(min_domains, 1)", "present.size >= 1"
     ),
-    _spread.mutation(
+    _spread_scores.mutation(
         "one domain too few",
-        "present.size >= max(constraint.min_domains, 1)",
-        "present.size > max(constraint.min_domains, 1)",
+        "present.size >= max(min_domains, 1)",
+        "present.size > max(min_domains, 1)",
     ),
-    _spread.mutation(
+    _spread_scores.mutation(
         "the fullest domain is the measure",
         "int(values.take(present).min())",
         "int(values.take(present).max())",
     ),
-    _spread.mutation("a node without the label will do", "admitted[-1] = False", "admitted[-1] = True"),
+    _spread_scores.mutation("a node without the label will do", "good[-1] = False", "good[-1] = True"),
     _spread.mutation(
         "preemption may give a node a label",
         '(missing required label)", resolvable=False)',
@@ -56,19 +62,21 @@ MUTATIONS = (
         "for pods, change in ((added, 1), (removed, -1)):",
         "for pods, change in ((added, 1), (removed, 1)):",
     ),
-    _spread.mutation(
+    _spread_scores.mutation(
         "the skew does not count for the score",
-        "by_domain = values * np.float64(weight) + float(constraint.max_skew - 1)",
+        "by_domain = values * np.float64(weight) + float(max_skew - 1)",
         "by_domain = values * np.float64(weight)",
     ),
-    _spread.mutation(
+    _spread_scores.mutation(
         "domains do not weigh",
         "_number_of_domains(domains, rows) + 2",
         "_number_of_domains(domains, rows) + 1",
     ),
-    _spread.mutation("more is better", "(most + least - raw) // most", "(raw - least) // most"),
-    _spread.mutation("the least does not count", "(most + least - raw) // most", "(most - raw) // most"),
-    _spread.mutation("ignored nodes get points", "            scores[ignored] = 0\n", ""),
+    _spread_scores.mutation("more is better", "(most + least - raw) // most", "(raw - least) // most"),
+    _spread_scores.mutation(
+        "the least does not count", "(most + least - raw) // most", "(most - raw) // most"
+    ),
+    _spread_scores.mutation("ignored nodes get points", "        scores[ignored] = 0\n", ""),
     _spreading.mutation(
         "dying pods count",
         "PodQuery(frozenset((namespace,)), selector, terminating=False)",
