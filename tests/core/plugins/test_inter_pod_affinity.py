@@ -241,6 +241,13 @@ def test_preferences_of_both_sides_add_up_and_are_scaled_between_least_and_most(
     assert 10 == raw["b"]
 
 
+def test_pods_on_nodes_without_the_label_draw_nobody():
+    placed = pod_of("p", "x", "c"), pod_of("q", "x", "bare"), pod_of("r", "x", "bare")
+    pod = pod_of("new", "y", preferred=(WeightedTerm(10, PodAffinityTerm(ZONE, X)),))
+    raw, _ = scores(InterPodAffinity(), pod, World(ROOMY, placed).snapshot())
+    assert raw == {"a": 0, "b": 0, "c": 10, "bare": 0}
+
+
 def test_all_equal_sums_are_worth_nothing():
     assert [0, 0, 0] == InterPodAffinity().normalize(np.full(3, -7)).tolist()
 
