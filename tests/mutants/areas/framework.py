@@ -1,13 +1,7 @@
-"""What lies around the plugins: filtering, normalisation, weights, the queue, and whom preemption chooses."""
+"""What lies around the plugins: filtering, normalisation, weights, and the queue."""
 
-from tests.mutants.mutation import Subject, plugin
+from tests.mutants.mutation import Subject
 
-_preemption = plugin("DefaultPreemption", "default_preemption")
-_choice = Subject("preemption choice", "core/plugins/default_preemption.py", _preemption.tests)
-_nominator = Subject("preemption choice", "core/queue/nominator.py", ("tests/core/queue/test_nominator.py",))
-_promises = Subject(
-    "preemption choice", "core/queue/preemptions.py", ("tests/core/queue/test_preemptions.py",)
-)
 _normal = Subject("normalisation", "core/framework/interface.py", ("tests/core/framework/test_interface.py",))
 _rounding = Subject("normalisation", "core/framework/go_math.py", ("tests/core/framework/test_go_math.py",))
 _scores = Subject("weights", "core/cycle/scoring.py", ("tests/core/cycle/test_scoring.py",))
@@ -29,79 +23,6 @@ _order = Subject(
 _line = Subject("queue order", "core/queue/line.py", ("tests/core/queue/test_line.py",))
 
 MUTATIONS = (
-    _preemption.mutation(
-        "Never may", 'if pod.spec.preemption_policy == "Never":', 'if pod.spec.preemption_policy == "never":'
-    ),
-    _preemption.mutation(
-        "equals are evicted", "if other.priority < pod.priority]", "if other.priority <= pod.priority]"
-    ),
-    _preemption.mutation(
-        "the most important go first", "return -pod.priority, math.inf", "return pod.priority, math.inf"
-    ),
-    _preemption.mutation(
-        "the younger count for more",
-        "math.inf if pod.started is None else pod.started, pod.uid",
-        "math.inf if pod.started is None else -pod.started, pod.uid",
-    ),
-    _preemption.mutation(
-        "does not wait for its victims",
-        "if going and other.priority < pod.priority:",
-        "if going and other.priority > pod.priority:",
-    ),
-    _preemption.mutation(
-        "waits for every dying pod",
-        "going = (other.deleting and other.preempted) or",
-        "going = other.deleting or",
-    ),
-    _preemption.mutation(
-        "nominated pods do not count",
-        "    if ahead:\n        for other in ahead:",
-        "    if not ahead:\n        for other in ahead:",
-    ),
-    _preemption.mutation("a budget is one too many", "if left[index] < 0:", "if left[index] <= 0:"),
-    _preemption.mutation(
-        "budgets are spared last",
-        "((violating, True), (others, False))",
-        "((others, False), (violating, True))",
-    ),
-    _preemption.mutation(
-        "a nomination stays", "clear_nomination=bool(pod.nominated_node)", "clear_nomination=False"
-    ),
-    _choice.mutation("broken budgets do not matter", "    lambda candidate: candidate.violations,\n", ""),
-    _choice.mutation(
-        "the highest priority may go",
-        "lambda candidate: candidate.victims[0].priority,",
-        "lambda candidate: -candidate.victims[0].priority,",
-    ),
-    _choice.mutation(
-        "the sum of priorities does not matter",
-        "    lambda candidate: sum(pod.priority + _PRIORITY_OFFSET for pod in candidate.victims),\n",
-        "",
-    ),
-    _choice.mutation(
-        "priorities may cancel each other",
-        "sum(pod.priority + _PRIORITY_OFFSET for pod",
-        "sum(pod.priority for pod",
-    ),
-    _choice.mutation(
-        "the oldest go", "-_earliest_start(candidate.victims)", "_earliest_start(candidate.victims)"
-    ),
-    _choice.mutation(
-        "the latest start counts",
-        "return min(math.inf if pod.started is None else pod.started for pod in victims if",
-        "return max(math.inf if pod.started is None else pod.started for pod in victims if",
-    ),
-    _choice.mutation("the last by name", "chosen = min(ties, key", "chosen = max(ties, key"),
-    _nominator.mutation(
-        "gives way to higher ones only", "p.priority >= pod.priority", "p.priority > pod.priority"
-    ),
-    _nominator.mutation("gives way to itself", "if p.uid != pod.uid and", "if"),
-    _promises.mutation(
-        "higher pods lose their promise",
-        "if going and other.priority < preemptor.priority",
-        "if going and other.priority > preemptor.priority",
-    ),
-    _promises.mutation("dying pods are evicted again", "if not victim.deleting]", "if victim]"),
     _normal.mutation("not by the highest", "top = int(raw.max(initial=0))", "top = int(raw.min(initial=0))"),
     _normal.mutation(
         "all zero is worst when reversed", "np.full_like(raw, MAX_NODE_SCORE) if reverse else raw", "raw"
@@ -129,8 +50,8 @@ MUTATIONS = (
     ),
     _runner.mutation(
         "nominated pods do not count",
-        "feasible[row] = self.judge_with(pre, row, pods) is None",
-        "feasible[row] = True",
+        "judged = {row: self.judge_with(pre, row, there) for row, there in pods.items()}",
+        "judged = {row: self.judge(pre, row) for row in pods}",
     ),
     _runner.mutation(
         "the last reason counts", "failed = ~verdict.fits & undecided", "failed = ~verdict.fits"
@@ -165,12 +86,8 @@ MUTATIONS = (
     ),
     _wakes.mutation("what is left out is woken", "helped.pop(but, None)", "helped.get(but, None)"),
     _queue.mutation("missed changes do not count", "if missed is None or any(", "if missed is None and any("),
-    _queue.mutation(
-        "backoff grows by thirds", "settings.initial_backoff * 2 **", "settings.initial_backoff * 3 **"
-    ),
-    _queue.mutation(
-        "backoff without end", "float(min(settings.initial_backoff", "float(max(settings.initial_backoff"
-    ),
+    _queue.mutation("backoff grows by thirds", "initial * 2 **", "initial * 3 **"),
+    _queue.mutation("backoff without end", "float(min(initial", "float(max(initial"),
     _queue.mutation(
         "backoff is over at once",
         "if queued.backoff_until > now:\n            self._move(queued, Place.BACKOFF",

@@ -13,8 +13,8 @@ _scoring = _fit.elsewhere(
 MUTATIONS = (
     _fit.mutation(
         "an exact fit is too tight",
-        "nodes.requested(resource) < amount",
-        "nodes.requested(resource) <= amount",
+        "all_ - taken < amount",
+        "all_ - taken <= amount",
     ),
     _fit.mutation(
         "one pod too many",
@@ -23,18 +23,18 @@ MUTATIONS = (
     ),
     _fit.mutation(
         "what is taken does not count",
-        "allocatable - nodes.requested(resource) < amount",
-        "allocatable < amount",
+        "all_ - taken < amount",
+        "all_ < amount",
     ),
     _fit.mutation(
         "preemption may help an empty node",
-        "never = allocatable < amount",
-        "never = allocatable < 0 * amount",
+        "never = all_ < amount",
+        "never = all_ < 0 * amount",
     ),
     _fit.mutation(
         "no preemption where all of it is asked for",
-        "never = allocatable < amount",
-        "never = allocatable <= amount",
+        "never = all_ < amount",
+        "never = all_ <= amount",
     ),
     _fit.mutation(
         "asking for nothing is asking", "if a > 0 and r != PODS and", "if a >= 0 and r != PODS and"
