@@ -148,7 +148,6 @@ MUTATIONS = (
     _scoring.mutation(
         "not rounded", "(2 * total + len(classes)) // (2 * len(classes))", "total // len(classes)"
     ),
-    _scoring.mutation("too full is not full", "requested > capacity", "requested > 2 * capacity"),
     _scoring.mutation("a shape upside down", "((0, 10), (100, 0))", "((0, 0), (100, 10))"),
     _claims.mutation("a lost claim is none", 'if claim.phase == "Lost":', 'if claim.phase == "lost":'),
     _claims.mutation(
