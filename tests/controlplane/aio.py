@@ -8,7 +8,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import ParamSpec, TypeVar
 
-from tests.controlplane.client import Client
+from tests.controlplane.client import PATIENCE, Client
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -44,7 +44,8 @@ class AsyncClient:
     async def wait_for(
         self, predicate: Callable[[], R | Awaitable[R]], timeout: float = 10, what: str = ""
     ) -> R:
-        """Call `predicate` (plain or async) until it gives something true; AssertionError after `timeout` seconds."""
+        """Call `predicate` (plain or async) until it gives something true; AssertionError long after `timeout`."""
+        timeout *= PATIENCE
         deadline = time.monotonic() + timeout
         while True:
             answer = predicate()

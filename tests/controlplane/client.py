@@ -334,8 +334,13 @@ class Client:
         return sorted(found, key=lambda event: event["metadata"]["creationTimestamp"])
 
 
+#: A machine with other work to do may take this many times longer than an idle one, for which timeouts are written.
+PATIENCE = 4
+
+
 def wait_for(predicate: Callable[[], T], timeout: float = 10, what: str = "") -> T:
-    """Call `predicate` until it gives something true, and give that; AssertionError after `timeout` seconds."""
+    """Call `predicate` until it gives something true, and give that; AssertionError long after `timeout` seconds."""
+    timeout *= PATIENCE
     deadline = time.monotonic() + timeout
     while not (value := predicate()):
         if time.monotonic() > deadline:

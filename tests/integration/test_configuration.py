@@ -66,7 +66,7 @@ def test_an_option_that_contradicts_the_file(control_plane: ControlPlane, tmp_pa
     config = tmp_path / "config.yaml"
     _write(config, _profile("pack", "MostAllocated"))
     operator = Operator(control_plane, "--config", str(config), "--scheduler-name", "other", wait=False)
-    assert operator.process.wait(20) == 1
+    assert operator.process.wait(60) == 1
     assert "the profiles are for pack, but --scheduler-name says other" in operator.log
 
 
@@ -74,6 +74,6 @@ def test_a_broken_file_at_the_start(control_plane: ControlPlane, tmp_path: Path)
     config = tmp_path / "config.yaml"
     config.write_text("parallelism: 0\nprofiles: [{policy: 1}]\n")
     operator = Operator(control_plane, by_kopf=True, wait=False, MOORAGE_CONFIG=str(config))
-    assert operator.process.wait(20) != 0
+    assert operator.process.wait(60) != 0
     assert f"{config}: parallelism: must be between 1 and" in operator.log
     assert f"{config}: profiles[0].policy: is not supported" in operator.log

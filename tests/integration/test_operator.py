@@ -188,7 +188,7 @@ def test_stopping_ends_the_binds_and_releases_the_lease(control_plane: ControlPl
     with Operator(control_plane, hurried=False) as operator:
         cluster.wait_for(lambda: operator.metric("moorage_binds_total", outcome="bound") > 20, 30)
         operator.process.send(signal.SIGTERM)
-        assert operator.process.wait(15) == 0, operator.log
+        assert operator.process.wait(60) == 0, operator.log
     lease = cluster.get("Lease", "moorage", "kube-system")
     assert not lease["spec"].get("holderIdentity")
     bound = sum(map(bool, cluster.placements().values()))

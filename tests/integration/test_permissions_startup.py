@@ -37,7 +37,7 @@ def test_without_a_required_permission_it_does_not_start_and_says_what_to_add(
 ) -> None:
     user = control_plane.user("moorage", **rules(permission, [verb]))
     with Operator(control_plane, kubeconfig=user, wait=False) as operator:
-        assert operator.process.wait(20) == 1
+        assert operator.process.wait(60) == 1
     assert (
         f'missing permission: {verb} {permission.resource} in API group "{permission.group}"' in operator.log
     )
@@ -50,7 +50,7 @@ def test_kopf_ends_with_an_error_as_well(control_plane: ControlPlane) -> None:
     permission = next(p for p in PERMISSIONS if p.resource == "pods/binding")
     user = control_plane.user("moorage", **rules(permission, permission.verbs))
     with Operator(control_plane, kubeconfig=user, wait=False, by_kopf=True) as operator:
-        assert operator.process.wait(20) == 1
+        assert operator.process.wait(60) == 1
     assert "missing permission: create pods/binding" in operator.log
 
 
@@ -103,5 +103,5 @@ def test_with_just_the_permissions_that_are_listed_it_does_everything(
 @pytest.mark.parametrize("by_kopf", [False, True], ids=["moorage-run", "kopf-run"])
 def test_what_is_set_wrong_is_named(control_plane: ControlPlane, env: Any, text: str, by_kopf: bool) -> None:
     with Operator(control_plane, wait=False, by_kopf=by_kopf, **env) as operator:
-        assert operator.process.wait(20) in (1, 2)
+        assert operator.process.wait(60) in (1, 2)
     assert text in operator.log
