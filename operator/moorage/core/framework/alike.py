@@ -24,6 +24,9 @@ from moorage.core.snapshot.view import Nodes
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
+#: Bytes of an entry that are not in its columns: in a small cluster these are most of it.
+_AROUND = 8192
+
 
 class Alike:
     """PreFilter's answers, Filter results and raw scores of one kind of pod, the latter for every row."""
@@ -61,8 +64,8 @@ class Alike:
 
     @property
     def nbytes(self) -> int:
-        """Memory held by the columns."""
-        return self.fits.nbytes * 3 + sum(raw.nbytes for raw in self.raw.values())
+        """Memory held by the columns, and about what the objects around them take."""
+        return _AROUND + self.fits.nbytes * 3 + sum(raw.nbytes for raw in self.raw.values())
 
     def refresh(self, snapshot: Snapshot) -> None:
         """Bring every column up to date with the snapshot."""
@@ -153,7 +156,7 @@ def _likeness(spec: PodSpec) -> Likeness:
 class AlikeCache:
     """The entries of the kinds of pods seen last, bounded in memory; ``whose`` tells apart those of several runners."""
 
-    #: Bytes of columns kept at the most.
+    #: Bytes kept at the most.
     LIMIT = 32 * 1024 * 1024
 
     def __init__(self) -> None:
