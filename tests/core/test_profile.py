@@ -2,13 +2,25 @@
 
 from typing import Any, ClassVar
 
+import numpy as np
 import pytest
 
+from moorage.core.cycle.scoring import score_nodes
 from moorage.core.framework.interface import FilterPlugin, Reads, ScorePlugin
 from moorage.core.framework.points import Point
+from moorage.core.framework.runner import Runner
 from moorage.core.plugins.node_name import NodeName
 from moorage.core.plugins.priority_sort import PrioritySort
-from moorage.core.profile import NO_ADDITIONS, Additions, Profile, default_profile, score_plugins
+from moorage.core.profile import (
+    NO_ADDITIONS,
+    Additions,
+    Profile,
+    bare_profile,
+    default_profile,
+    score_plugins,
+)
+from moorage.core.snapshot.snapshot import Snapshot
+from tests.kit.models import make_node, make_pod, taint
 from tests.kit.scalar import FILTER_ORDER, WEIGHTS
 
 
@@ -107,3 +119,17 @@ class Deaf:
 def test_profiles_that_cannot_work(plugins, words):
     with pytest.raises(ValueError, match=words):
         Profile("mine", plugins, {})
+
+
+def test_the_bare_profile_refuses_and_scores_nothing():
+    """By itself; policies give its plugins something to do."""
+    snapshot = Snapshot()
+    snapshot.set_node(make_node("a", cpu=100, taints=[taint("dirty")], unschedulable=True))
+    profile = bare_profile("mine")
+    runner = Runner(profile.plugins, profile.weights, snapshot, profile.points)
+    pod = make_pod("big", cpu=1000)
+    screened = runner.screen(pod, {})
+    assert screened.feasible[0]
+    told: dict[str, object] = {}
+    assert score_nodes(runner, pod, screened, np.array([0]), told.__setitem__).tolist() == [0]
+    assert told == {}

@@ -17,9 +17,10 @@ from moorage.core.attempts import Attempts
 from moorage.core.audits import AuditBudget, Audits
 from moorage.core.cache.assumptions import Assumptions
 from moorage.core.cache.cache import Cache
+from moorage.core.claims import Claims
 from moorage.core.cycle.consultation import Asking, ExtenderError
 from moorage.core.cycle.reservation import reserve, unreserve
-from moorage.core.cycle.scheduling_cycle import explain, explain_pod
+from moorage.core.cycle.scheduling_cycle import Circumstances, explain, explain_pod
 from moorage.core.framework.answers import PluginError
 from moorage.core.framework.runner import Runner
 from moorage.core.intake import (
@@ -84,6 +85,19 @@ class EngineConfig:
     audit_budget: AuditBudget | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Vantage:
+    """What a question about a pod is answered by: the pod as it is known, what runs its plugins, and what is around.
+
+    ``held`` tells that its policies let it go nowhere now, and why.
+    """
+
+    pod: Pod
+    runner: Runner
+    around: Circumstances
+    held: Rejection | None
+
+
 class Engine:
     """Owns the state, lets events change it and cycles decide by it."""
 
@@ -109,6 +123,8 @@ class Engine:
             runner_of=roster.runner_of,
         )
         self._audits = audits = Audits(self.policies, roster.runner_trying, config.audit_budget)
+        effects = PolicyEffects(self.policies, turns, audits, census)
+        self.claims = Claims(self.cache, self.assumptions, roster.runner_of, effects.placed)
         self._attempts = Attempts(
             cache=self.cache,
             queue=self.queue,
@@ -116,7 +132,7 @@ class Engine:
             assumptions=self.assumptions,
             preemptions=self.preemptions,
             runner_of=roster.runner_of,
-            policies=PolicyEffects(self.policies, turns, audits, census),
+            policies=effects,
             seed=config.seed,
         )
         self._state = State(
@@ -208,6 +224,18 @@ class Engine:
         if hold is None or self._roster.runner_of(pod).pre_enqueue(pod) is not None:
             return None
         return Decision(pod.ref, preenqueue=Rejection(POLICY_WINDOWS, (hold.message,), Code.UNRESOLVABLE))
+
+    def vantage(self, pod: Pod, now: float) -> Vantage:
+        """For front doors that look at nodes themselves."""
+        self.snapshot.now = now
+        pod = self._as_known(pod)
+        held = self._held(pod, now)
+        return Vantage(
+            pod,
+            self._roster.runner_of(pod),
+            self._attempts.circumstances(pod),
+            None if held is None else held.preenqueue,
+        )
 
     def reserve(self, pod: Pod) -> Rejection | None:
         """Promise a pod what it is to get on ``pod.node_name``, as a cycle would that places it there.

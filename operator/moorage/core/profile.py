@@ -18,6 +18,7 @@ from moorage.core.framework.interface import (
 )
 from moorage.core.framework.points import Point, Points, at_point
 from moorage.core.framework.post_filter import PostFilterPlugin
+from moorage.core.framework.resource_scoring import ScoringStrategy
 from moorage.core.model.extender import Extender
 from moorage.core.plugins.default_binder import DefaultBinder
 from moorage.core.plugins.default_preemption import DefaultPreemption
@@ -195,6 +196,17 @@ def score_plugins(additions: Additions = NO_ADDITIONS) -> frozenset[str]:
     """The names of all plugins that score: those whose weight can be set."""
     plugins = (*(make() for make in REGISTRY.values()), *additions.plugins)
     return frozenset(plugin.name for plugin in plugins if isinstance(plugin, ScorePlugin))
+
+
+def bare_profile(scheduler_name: str = DEFAULT_SCHEDULER_NAME) -> Profile:
+    """What only policies give anything to do: it refuses and prefers nothing by itself.
+
+    Two plugins are there for what policies set in them: how nodes are scored by their resources, and whom a pod may
+    evict.
+    """
+    scoring = NodeResourcesFit(strategy=ScoringStrategy(resources=()))
+    plugins = (PrioritySort(), scoring, DefaultPreemption(), DefaultBinder())
+    return Profile(scheduler_name, plugins, {}, {Point.PRE_FILTER: (), Point.FILTER: ()})
 
 
 def _essence(plugin: Plugin) -> object:

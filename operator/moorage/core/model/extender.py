@@ -14,6 +14,10 @@ from moorage.core.model.pod import Pod, PodRef
 #: The highest score that an extender gives by the protocol; the range is not enforced, as in kube-scheduler.
 MAX_EXTENDER_PRIORITY = 10
 
+#: Where we are the extender: nodes that were sent as whole objects and are judged although no stream has shown them
+#: yet, at the most.  Each costs a change of the columns.
+MOST_UNSEEN = 50
+
 
 class Verb(StrEnum):
     """What an extender is asked in the course of a cycle."""

@@ -92,6 +92,8 @@ class NodeResourcesFit:
 
     def pre_score(self, pod: Pod, snapshot: Snapshot, nodes: Nodes) -> Wanted | Literal[Skip.SKIP]:
         """What the pod adds to each resource of the strategy, scoring defaults included."""
+        if not self.strategy.resources:
+            return Skip.SKIP
         return wanted_of(pod.spec.requests, self.strategy.resources, with_defaults=True)
 
     def score(self, state: Wanted, nodes: Nodes) -> Ints:
