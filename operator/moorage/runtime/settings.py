@@ -112,14 +112,16 @@ class Settings:
         return replace(self, metrics_listen=metrics_listen, liveness=liveness)
 
 
-def _names(text: str) -> tuple[str, ...]:
+def parse_names(text: str) -> tuple[str, ...]:
+    """Names between spaces or commas.  Raises SettingsError."""
     names = tuple(filter(None, re.split(r"[\s,]+", text)))
     if not names:
         raise SettingsError("must be at least one name")
     return names
 
 
-def _bool(text: str) -> bool:
+def parse_bool(text: str) -> bool:
+    """A yes or no.  Raises SettingsError."""
     word = text.lower()
     if word in _TRUE:
         return True
@@ -128,7 +130,8 @@ def _bool(text: str) -> bool:
     raise SettingsError(f"must be true or false, not {text!r}")
 
 
-def _seconds(text: str) -> float:
+def parse_seconds(text: str) -> float:
+    """A duration.  Raises SettingsError."""
     try:
         seconds = float(text.removesuffix("s"))
     except ValueError:
@@ -146,17 +149,17 @@ def _whole(text: str) -> int:
 
 
 _PARSERS: Mapping[str, Callable[[str], Any]] = {
-    "scheduler_name": _names,
-    "leader_elect": _bool,
-    "lease_duration": _seconds,
-    "renew_deadline": _seconds,
-    "retry_period": _seconds,
-    "node_ready_guard": _bool,
+    "scheduler_name": parse_names,
+    "leader_elect": parse_bool,
+    "lease_duration": parse_seconds,
+    "renew_deadline": parse_seconds,
+    "retry_period": parse_seconds,
+    "node_ready_guard": parse_bool,
     "metrics_listen": Listen.parse,
     "liveness": Listen.parse,
     "max_binds": _whole,
-    "watch_silence": _seconds,
-    "pending_interval": _seconds,
-    "policy_interval": _seconds,
-    "usage_interval": _seconds,
+    "watch_silence": parse_seconds,
+    "pending_interval": parse_seconds,
+    "policy_interval": parse_seconds,
+    "usage_interval": parse_seconds,
 }
