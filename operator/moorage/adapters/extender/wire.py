@@ -11,6 +11,7 @@ from typing import Any
 
 import orjson
 
+from moorage.adapters.extender.fields import Malformed, fields, items, mapping, node_name, parsed, text, whole
 from moorage.core.model.extender import Filtered, Preempted, Prioritized, Victims
 from moorage.core.model.pod import PodRef
 
@@ -18,8 +19,8 @@ from moorage.core.model.pod import PodRef
 RawObject = bytes
 
 
-class BadResult(Exception):
-    """The answer is not what the protocol says."""
+#: The answer is not what the protocol says.
+BadResult = Malformed
 
 
 class Refused(Exception):
@@ -74,15 +75,15 @@ def binding_args(ref: PodRef, node_name: str) -> bytes:
 
 def read_filtered(content: bytes, *, node_cache_capable: bool) -> Filtered:
     """``ExtenderFilterResult``.  Raises BadResult and Refused."""
-    result = _fields(_parse(content), "the result")
+    result = fields(parsed(content), "the result")
     _raise_error(result)
     names, nodes = result.get("nodenames"), result.get("nodes")
     passed: tuple[str, ...] = ()
     if node_cache_capable and names is not None:
-        passed = tuple(_text(name, "NodeNames") for name in _list(names, "NodeNames"))
+        passed = tuple(text(name, "NodeNames") for name in items(names, "NodeNames"))
     elif nodes is not None:
-        items = _list(_fields(nodes, "Nodes").get("items"), "Nodes.items")
-        passed = tuple(_node_name(item) for item in items)
+        listed = items(fields(nodes, "Nodes").get("items"), "Nodes.items")
+        passed = tuple(node_name(item) for item in listed)
     return Filtered(
         passed,
         _reasons(result.get("failednodes"), "FailedNodes"),
@@ -93,83 +94,35 @@ def read_filtered(content: bytes, *, node_cache_capable: bool) -> Filtered:
 def read_prioritized(content: bytes) -> Prioritized:
     """``HostPriorityList``, which is a bare list.  Raises BadResult."""
     scores = []
-    for item in _list(_parse(content), "the result"):
-        priority = _fields(item, "a priority")
-        scores.append((_text(priority.get("host"), "Host"), _whole(priority.get("score"), "Score")))
+    for item in items(parsed(content), "the result"):
+        priority = fields(item, "a priority")
+        scores.append((text(priority.get("host"), "Host"), whole(priority.get("score"), "Score")))
     return Prioritized(tuple(scores))
 
 
 def read_preempted(content: bytes) -> Preempted:
     """``ExtenderPreemptionResult``.  Raises BadResult."""
     victims = {}
-    by_node = _fields(_parse(content), "the result").get("nodenametometavictims")
-    for node, value in _mapping(by_node, "NodeNameToMetaVictims").items():
-        meta = _fields(value, f"NodeNameToMetaVictims[{node}]")
+    by_node = fields(parsed(content), "the result").get("nodenametometavictims")
+    for node, value in mapping(by_node, "NodeNameToMetaVictims").items():
+        meta = fields(value, f"NodeNameToMetaVictims[{node}]")
         uids = tuple(
-            _text(_fields(pod, "a victim").get("uid"), "UID") for pod in _list(meta.get("pods"), "Pods")
+            text(fields(pod, "a victim").get("uid"), "UID") for pod in items(meta.get("pods"), "Pods")
         )
-        victims[node] = (uids, _whole(meta.get("numpdbviolations"), "NumPDBViolations"))
+        victims[node] = (uids, whole(meta.get("numpdbviolations"), "NumPDBViolations"))
     return Preempted(victims)
 
 
 def read_bound(content: bytes) -> None:
     """``ExtenderBindingResult``.  Raises BadResult and Refused."""
-    _raise_error(_fields(_parse(content), "the result"))
-
-
-def _parse(content: bytes) -> Any:
-    try:
-        return orjson.loads(content)
-    except orjson.JSONDecodeError as error:
-        raise BadResult(f"not JSON: {error}") from error
+    _raise_error(fields(parsed(content), "the result"))
 
 
 def _raise_error(result: Mapping[str, Any]) -> None:
-    text = _text(result.get("error"), "Error")
-    if text:
-        raise Refused(text)
-
-
-def _mapping(value: Any, what: str) -> Mapping[str, Any]:
-    if value is None:
-        return {}
-    if not isinstance(value, dict):
-        raise BadResult(f"{what} must be an object, not {type(value).__name__}")
-    return value
-
-
-def _fields(value: Any, what: str) -> dict[str, Any]:
-    return {key.lower(): item for key, item in _mapping(value, what).items()}
-
-
-def _list(value: Any, what: str) -> list[Any]:
-    if value is None:
-        return []
-    if not isinstance(value, list):
-        raise BadResult(f"{what} must be a list, not {type(value).__name__}")
-    return value
-
-
-def _text(value: Any, what: str) -> str:
-    if value is None:
-        return ""
-    if not isinstance(value, str):
-        raise BadResult(f"{what} must be a string, not {type(value).__name__}")
-    return value
-
-
-def _whole(value: Any, what: str) -> int:
-    if value is None:
-        return 0
-    if isinstance(value, bool) or not isinstance(value, int) or not -(1 << 63) <= value < 1 << 63:
-        raise BadResult(f"{what} must be an integer of 64 bits, not {value!r:.40}")
-    return value
+    said = text(result.get("error"), "Error")
+    if said:
+        raise Refused(said)
 
 
 def _reasons(value: Any, what: str) -> dict[str, str]:
-    return {node: _text(reason, f"{what}[{node}]") for node, reason in _mapping(value, what).items()}
-
-
-def _node_name(item: Any) -> str:
-    metadata = _fields(_fields(item, "a node").get("metadata"), "metadata")
-    return _text(metadata.get("name"), "metadata.name")
+    return {node: text(reason, f"{what}[{node}]") for node, reason in mapping(value, what).items()}
