@@ -33,14 +33,7 @@ class Endpoint:
     async def start(self, host: str, port: int) -> None:
         """Listen; raises OSError when the address is taken."""
         app = web.Application()
-        app.add_routes(
-            [
-                web.get("/metrics", self._serve_metrics),
-                web.get("/healthz", self._serve_health),
-                web.get("/livez", self._serve_health),
-                web.get("/readyz", self._serve_readiness),
-            ]
-        )
+        app.add_routes(self.routes())
         runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=0.5)
         await runner.setup()
         try:
@@ -50,6 +43,15 @@ class Endpoint:
             raise
         self._runner = runner
         logger.info("Metrics and probes at http://%s:%d/metrics", *self.address)
+
+    def routes(self) -> list[web.RouteDef]:
+        """What it serves, for another server that does it."""
+        return [
+            web.get("/metrics", self._serve_metrics),
+            web.get("/healthz", self._serve_health),
+            web.get("/livez", self._serve_health),
+            web.get("/readyz", self._serve_readiness),
+        ]
 
     @property
     def address(self) -> tuple[str, int]:

@@ -1,0 +1,1 @@
+"""Serves the extender protocol to a kube-scheduler; ``adapters/extender`` calls others by it."""
