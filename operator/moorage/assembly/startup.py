@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+from collections.abc import Iterable
 
 from moorage.adapters.kube.client import KubeClient
 from moorage.adapters.kube.credentials import own_namespace
 from moorage.adapters.kube.device_classes import DEVICE_CLASSES, serves_device_classes
 from moorage.adapters.kube.errors import KubeError
 from moorage.adapters.kube.lease import LeaseSettings
-from moorage.adapters.kube.permissions import check, needed
+from moorage.adapters.kube.permissions import Permission, check, needed
 from moorage.runtime.settings import Settings
 
 logger = logging.getLogger(__name__)
@@ -50,17 +51,22 @@ async def missing_features(client: KubeClient, settings: Settings) -> frozenset[
     Raises ``StartupError`` if a required permission is missing, or the API server does not say.
     """
     lease = lease_settings(settings)
+    permissions = needed(leader_elect=settings.leader_elect)
+    return await missing_among(client, permissions, lease_namespace=lease.namespace, lease_name=lease.name)
+
+
+async def missing_among(
+    client: KubeClient, permissions: Iterable[Permission], **lease: str
+) -> frozenset[str]:
+    """As ``missing_features``, for these permissions."""
+    permissions = tuple(permissions)
     deadline = asyncio.get_running_loop().time() + _PATIENCE
     while True:
         try:
-            findings = await check(
-                client,
-                needed(leader_elect=settings.leader_elect),
-                lease_namespace=lease.namespace,
-                lease_name=lease.name,
-            )
+            findings = await check(client, permissions, **lease)
             off = {finding.permission.feature for finding in findings if not finding.ok}
-            if DEVICE_CLASSES not in off and not await serves_device_classes(client):
+            wanted = any(permission.feature == DEVICE_CLASSES for permission in permissions)
+            if wanted and DEVICE_CLASSES not in off and not await serves_device_classes(client):
                 off.add(DEVICE_CLASSES)
             break
         except KubeError as error:

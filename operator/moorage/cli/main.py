@@ -17,6 +17,7 @@ from moorage import __version__
 #: Command -> what the list of commands says about it; command ``x`` is ``moorage.cli.x:x``.
 _COMMANDS: Final = {
     "run": "Schedule the pods of a cluster.",
+    "extender": "Apply policies for an unchanged kube-scheduler.",
     "check": "Check permissions and API versions of a cluster.",
     "simulate": "Place the pods of manifests, without a cluster, and show why.",
     "policy": "Check policies, and explain what they mean for a pod.",

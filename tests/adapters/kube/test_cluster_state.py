@@ -221,6 +221,13 @@ async def test_storage_comes_and_goes(api):
         assert rig.malformed == ["storageclasses"]
 
 
+async def test_who_needs_no_storage_does_not_ask_for_it(api):
+    rig = Rig(api, storage=False)
+    async with rig.running():
+        await rig.synced.wait()
+    assert api.seen("GET", CLASSES) == api.seen("GET", CLAIMS) == []
+
+
 async def test_a_reflector_that_has_stopped_without_knowing_is_noticed(api, monkeypatch):
     rig = Rig(api)
     async with rig.running():

@@ -4,7 +4,15 @@ import pytest
 import yaml
 
 from moorage.adapters.kube import errors
-from moorage.adapters.kube.permissions import PERMISSIONS, Finding, Permission, Scope, check, needed
+from moorage.adapters.kube.permissions import (
+    PERMISSIONS,
+    Finding,
+    Permission,
+    Scope,
+    check,
+    needed,
+    needed_by_extender,
+)
 from tests.kit.fake_api import Answer, FakeApi
 
 REVIEWS = "/selfsubjectaccessreviews$"
@@ -91,3 +99,30 @@ async def test_being_refused_to_ask_is_an_error(api):
 async def test_an_answer_without_a_verdict_is_a_no(api, body):
     api.on("POST", REVIEWS, Answer(201, body), times=None)
     assert not any(finding.ok for finding in await check(api.client(), PERMISSIONS))
+
+
+def test_an_extender_needs_little():
+    """Without binding it changes nothing, and without the default plugins it looks at little."""
+
+    def needs(**options):
+        found = needed_by_extender(**options)
+        return {(p.group, p.resource): set(p.verbs) for p in found}
+
+    watch = {"list", "watch"}
+    assert needs(full=False, bind=False) == {
+        ("", "pods"): watch,
+        ("", "nodes"): watch,
+        ("", "namespaces"): watch,
+        ("moorage.dev", "schedulingpolicies"): watch,
+        ("moorage.dev", "clusterschedulingpolicies"): watch,
+        ("metrics.k8s.io", "nodes"): {"list"},
+    }
+    binding = needs(full=False, bind=True)
+    assert binding["", "pods"] == watch | {"get"}
+    assert binding["", "pods/binding"] == {"create"}
+    writing = needs(full=False, bind=False, status=True)
+    assert writing["moorage.dev", "schedulingpolicies/status"] == {"patch"}
+    everything = needs(full=True, bind=False)
+    assert everything["storage.k8s.io", "csinodes"] == watch
+    assert everything["apps", "replicasets"] == watch
+    assert not any(verbs - watch for verbs in everything.values())

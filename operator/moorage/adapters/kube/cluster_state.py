@@ -78,6 +78,7 @@ class ClusterState:
         budgets: bool = True,
         workloads: bool = True,
         device_classes: bool = True,
+        storage: bool = True,
         pace: Pace | None = None,
         raw: RawObjects | None = None,
     ) -> None:
@@ -115,8 +116,9 @@ class ClusterState:
                 self._device_class_applied,
                 lambda name: submit(DeviceClassGone(name)),
             )
-        for storage in STORAGE_RESOURCES:
-            self._follow_storage(storage)
+        if storage:
+            for each in STORAGE_RESOURCES:
+                self._follow_storage(each)
 
     def _follow_storage(self, storage: StorageResource) -> None:
         kind = storage.kind

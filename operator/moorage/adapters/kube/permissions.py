@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -151,6 +151,28 @@ class Finding:
 def needed(*, leader_elect: bool = True) -> list[Permission]:
     """The permissions that these options need."""
     return [p for p in PERMISSIONS if leader_elect or p.scope is not Scope.LEASE_NAMESPACE]
+
+
+def needed_by_extender(*, full: bool, bind: bool, status: bool = False) -> list[Permission]:
+    """What an extender may have to do: see nodes, pods and policies, with ``full`` all that plugins look at; bind;
+    write policies' status.
+    """
+    reads = {"list", "watch", "get"} if bind else {"list", "watch"}
+    seen = {"nodes", "pods", "namespaces", "schedulingpolicies", "clusterschedulingpolicies"}
+    found: list[Permission] = []
+    for permission in PERMISSIONS:
+        resource, verbs = permission.resource, set(permission.verbs)
+        if resource == "pods/binding":
+            if bind:
+                found.append(permission)
+        elif resource.endswith("policies/status"):
+            if status:
+                found.append(permission)
+        elif verbs & {"list", "watch"} and permission.feature != "preemption":
+            only = tuple(verb for verb in permission.verbs if verb in reads)
+            if full or resource in seen:
+                found.append(replace(permission, verbs=only))
+    return found
 
 
 async def check(
