@@ -11,14 +11,14 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from tests.bench import core, path, preemption
+from tests.bench import core, extender, path, preemption
 
 
 def main() -> None:
     """Run what the arguments ask for and print tables."""
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
     parser.add_argument(
-        "what", nargs="?", choices=("core", "preemption", "memory", "path", "all"), default="all"
+        "what", nargs="?", choices=("core", "preemption", "memory", "extender", "path", "all"), default="all"
     )
     parser.add_argument("--nodes", type=int, default=1000, help="nodes of the whole path (default 1000)")
     parser.add_argument("--pods", type=int, default=2000, help="pods of the whole path (default 2000)")
@@ -33,6 +33,8 @@ def main() -> None:
         console.print(_preemption_table(console))
     if arguments.what in ("memory", "all"):
         subprocess.run([sys.executable, "-m", "tests.bench.memory"], check=True)  # in a process of its own
+    if arguments.what in ("extender", "all"):
+        console.print(_extender_table(console))
     if arguments.what in ("path", "all"):
         console.print(_path_table(console, arguments))
 
@@ -67,6 +69,19 @@ def _preemption_table(console: Console) -> Table:
         f"{backlog.pods} pods that each evict on {backlog.nodes:,} full nodes: "
         f"{backlog.seconds:.1f} s of CPU until all are bound, the longest step {backlog.worst:.0f} ms"
     )
+    return table
+
+
+def _extender_table(console: Console) -> Table:
+    table = Table(title="The extender over HTTP (budget for the names of 5,000 nodes: p99 of 20 ms)")
+    for name in ("nodes", "sent as", "verb", "KiB", "median ms", "p99 ms"):
+        table.add_column(name, justify="left" if name in ("sent as", "verb") else "right")
+    for nodes, pods, whole in ((1000, 500, False), (5000, 500, False), (1000, 200, True)):
+        with console.status(f"extender: {nodes} nodes"):
+            rows = extender.measure(nodes, pods, whole=whole)
+        for row in rows:
+            figures = f"{row.size:,.0f}", f"{row.median:.1f}", f"{row.p99:.1f}"
+            table.add_row(f"{row.nodes:,}", row.mode, row.verb, *figures)
     return table
 
 
