@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.controlplane.client import Client
+from tests.controlplane.client import PATIENCE, Client
 from tests.controlplane.controlplane import ControlPlane
 from tests.controlplane.etcd import free_port
 from tests.kit.manifests import milli_cpu, node, pod
@@ -23,7 +23,7 @@ def all_bound(cluster: Client, count: int, timeout: float = 60) -> None:
         found = cluster.placements("default").values()
         return len(found) == count and all(found)
 
-    deadline = time.monotonic() + timeout
+    deadline = time.monotonic() + timeout * PATIENCE
     while not done():
         assert time.monotonic() < deadline, Counter(bool(n) for n in cluster.placements().values())
         time.sleep(0.2)
