@@ -62,7 +62,7 @@ class Extender:
     def __exit__(self, *_: object) -> None:
         self.process.stop(20)
 
-    def wait_ready(self, timeout: float = 60) -> None:
+    def wait_ready(self, timeout: float = 120) -> None:
         """Wait until it has synced."""
         deadline = time.monotonic() + timeout
         while self._get("/readyz") is None:

@@ -55,9 +55,9 @@ class Operator:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.process.stop(20)
+        self.process.stop(60)
 
-    def wait_ready(self, timeout: float = 30) -> None:
+    def wait_ready(self, timeout: float = 120) -> None:
         """Wait until it has synced."""
         deadline = time.monotonic() + timeout
         while self._get("/readyz") is None:
