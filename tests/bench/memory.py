@@ -35,7 +35,7 @@ def main(nodes: int = 5_000, pods: int = 150_000) -> None:
         engine.handle(NodeApplied(converter.node(_read(_node(index, rng)))), 0.0)
     empty = _told(f"{nodes:,} nodes")
     for index in range(pods):
-        engine.handle(PodBound(converter.pod(_read(_pod(index, nodes, rng)))), 0.0)
+        engine.handle(PodBound(converter.pod(wired_pod(index, nodes, rng))), 0.0)
     full = _told(f"{pods:,} bound pods")
     for index, asked in enumerate(_asking(200, rng)):
         engine.handle(PodPending(converter.pod(_read(asked))), float(index))
@@ -55,6 +55,11 @@ def _told(stage: str) -> int:
 def _read(obj: Any) -> Any:
     """As from the wire: no string is shared with any other object."""
     return orjson.loads(orjson.dumps(obj))
+
+
+def wired_pod(index: int, nodes: int, rng: random.Random) -> Any:
+    """A bound pod as it comes from the wire."""
+    return _read(_pod(index, nodes, rng))
 
 
 def _node(index: int, rng: random.Random) -> Any:

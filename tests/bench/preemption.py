@@ -85,6 +85,19 @@ WORKLOADS: tuple[tuple[str, Callable[[], PodSpec], int], ...] = (
 )
 
 
+def cluster(nodes: int, per_node: int, budgets: int = 0) -> Engine:
+    """An engine whose nodes are full of pods of low priority."""
+    engine = Engine()
+    for index in range(nodes):
+        engine.handle(NodeApplied(node(index)), 0.0)
+    for pod in victims(nodes, per_node):
+        engine.handle(PodBound(pod), 0.0)
+    for index in range(budgets):
+        selector = equals("app", f"app-{index}")
+        engine.handle(BudgetApplied(DisruptionBudget("default", f"budget-{index}", selector, index % 4)), 0.0)
+    return engine
+
+
 def measure(
     workload: str,
     make: Callable[[], PodSpec],
@@ -95,14 +108,7 @@ def measure(
     decisions: int = 20,
 ) -> Row:
     """Decide so often on the same cluster; the preemptor is withdrawn each time before anybody is evicted."""
-    engine = Engine()
-    for index in range(nodes):
-        engine.handle(NodeApplied(node(index)), 0.0)
-    for pod in victims(nodes, per_node):
-        engine.handle(PodBound(pod), 0.0)
-    for index in range(budgets):
-        selector = equals("app", f"app-{index}")
-        engine.handle(BudgetApplied(DisruptionBudget("default", f"budget-{index}", selector, index % 4)), 0.0)
+    engine = cluster(nodes, per_node, budgets)
     spec = make()
     times: list[float] = []
     for index in range(decisions):

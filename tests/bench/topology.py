@@ -127,20 +127,14 @@ WORKLOADS: tuple[tuple[str, Callable[[str], PodSpec], int, bool, int, bool], ...
 )
 
 
-def measure(
-    name: str,
-    make: Callable[[str], PodSpec],
-    apps: int,
-    unique: bool,
-    placed: int,
-    workloads: bool,
-    decided: int,
-) -> Row:
-    """Place pods without a decision, then decide more of them."""
+def cluster(
+    make: Callable[[str], PodSpec], apps: int, unique: bool, placed: int, workloads: bool, nodes: int = 5000
+) -> tuple[Engine, Iterator[Pod]]:
+    """An engine with pods that were placed without a decision, and endless more of them; see ``WORKLOADS``."""
     engine = Engine()
-    nodes = [_node(index) for index in range(5000)]
-    for node in nodes:
-        engine.handle(NodeApplied(node), 0.0)
+    names = [f"node-{index}" for index in range(nodes)]
+    for index in range(nodes):
+        engine.handle(NodeApplied(_node(index)), 0.0)
     if workloads:
         for app in range(apps):
             labels = {"app": f"app-{app}"}
@@ -156,8 +150,22 @@ def measure(
             engine.handle(WorkloadApplied(owner), 0.0)
     pods = template(0, make, apps=apps, unique=unique)
     for index in range(placed):
-        node = nodes[(index + index // 5000) % 5000]  # a different zone for each round of an app's pods
-        engine.handle(PodBound(replace(next(pods), node_name=node.name)), 0.0)
+        node = (index + index // nodes) % nodes  # a different zone for each round of an app's pods
+        engine.handle(PodBound(replace(next(pods), node_name=names[node])), 0.0)
+    return engine, pods
+
+
+def measure(
+    name: str,
+    make: Callable[[str], PodSpec],
+    apps: int,
+    unique: bool,
+    placed: int,
+    workloads: bool,
+    decided: int,
+) -> Row:
+    """Place pods without a decision, then decide more of them."""
+    engine, pods = cluster(make, apps, unique, placed, workloads)
     times: list[float] = []
     confirmed: list[float] = []
     for index in range(decided):
