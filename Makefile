@@ -10,7 +10,7 @@ N      ?= 2000
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help env demo check lint test test-unit test-integration parity mutants bench sandbox assets oracle crds lock fmt clean
+.PHONY: help env demo check lint test test-unit test-integration parity mutants bench bench-compare sandbox assets oracle crds lock fmt clean
 
 ## help: this list
 help:
@@ -67,6 +67,10 @@ mutants: $(VENV)/.dev
 ## bench: the cost of a decision, and the whole path on a real control plane
 bench: $(VENV)/.dev assets
 	$(BIN)/python -m tests.bench $(ARGS)
+
+## bench-compare: beside kube-scheduler, all workloads; hours. ARGS="--workloads basic,affinity --rounds 1" is less
+bench-compare: $(VENV)/.dev assets
+	@$(BIN)/python -m tests.bench compare $(ARGS)
 
 ## sandbox: a control plane with a few fake nodes to try kubectl on; Ctrl-C ends it
 sandbox: $(VENV)/.dev assets

@@ -5,38 +5,110 @@ from __future__ import annotations
 import argparse
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
-from tests.bench import core, extender, path, preemption
+from tests.bench import compare, core, extender, guard, preemption, report, summary
+from tests.bench.contestants import KUBE_SCHEDULER, MOORAGE
+from tests.bench.workloads import WORKLOADS
+
+_ROOT = Path(__file__).parents[2]
 
 
 def main() -> None:
     """Run what the arguments ask for and print tables."""
-    parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
-    parser.add_argument(
-        "what", nargs="?", choices=("core", "preemption", "memory", "extender", "path", "all"), default="all"
-    )
-    parser.add_argument("--nodes", type=int, default=1000, help="nodes of the whole path (default 1000)")
-    parser.add_argument("--pods", type=int, default=2000, help="pods of the whole path (default 2000)")
-    parser.add_argument(
-        "--against", action="store_true", help="also run the real kube-scheduler on the same work"
-    )
-    arguments = parser.parse_args()
+    arguments = _parser().parse_args()
     console = Console()
-    if arguments.what in ("core", "all"):
+    what = arguments.what or "all"
+    if what == "guard":
+        guard.main(record=arguments.record)
+        return
+    if what == "report":
+        report.write(arguments.files, arguments.docs)
+        return
+    if what in ("core", "all"):
         console.print(_core_table(console))
-    if arguments.what in ("preemption", "all"):
+    if what in ("preemption", "all"):
         console.print(_preemption_table(console))
-    if arguments.what in ("memory", "all"):
+    if what in ("memory", "all"):
         subprocess.run([sys.executable, "-m", "tests.bench.memory"], check=True)  # in a process of its own
-    if arguments.what in ("extender", "all"):
+    if what in ("extender", "all"):
         console.print(_extender_table(console))
-    if arguments.what in ("path", "all"):
-        console.print(_path_table(console, arguments))
+    if what == "all":
+        arguments = _parser().parse_args(["path"])
+    if what in ("path", "compare", "all"):
+        sys.exit(1 if _compare(arguments) else 0)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
+    commands = parser.add_subparsers(dest="what", metavar="WHAT", title="what to measure (default: all)")
+    for name, text in (
+        ("all", "core, preemption, memory, extender, and the whole path with Moorage alone"),
+        ("core", "what a decision costs"),
+        ("preemption", "what it costs to find whom to evict"),
+        ("memory", "what a large cluster takes"),
+        ("extender", "the extender over HTTP"),
+    ):
+        commands.add_parser(name, help=text)
+    guarded = commands.add_parser("guard", help="figures of the core that CI holds against recorded ones")
+    guarded.add_argument("--record", action="store_true", help="write them to tests/bench/recorded.json")
+    path = commands.add_parser("path", help="the whole path, Moorage alone, once")
+    path.set_defaults(workloads=["basic"], rounds=1, nodes=1000, pods=2000, file="path.json")
+    path.add_argument("--against", action="store_true", help="kube-scheduler on the same work, too")
+    both = commands.add_parser(
+        "compare", help="Moorage and kube-scheduler in turn", description=compare.__doc__
+    )
+    both.set_defaults(against=True, nodes=None, pods=None, file="compare.json")
+    both.add_argument("--rounds", type=int, default=3, help="how often each runs (default 3)")
+    for command in (path, both):
+        command.add_argument(
+            "--workloads", type=_workloads, metavar="A,B,…", help=f"of {', '.join(WORKLOADS)}; default: all"
+        )
+        command.add_argument("--nodes", type=int, help="so many nodes, whatever the workload says")
+        command.add_argument("--pods", type=int, help="so many pods, whatever the workload says")
+        file = command.get_default("file")
+        command.add_argument(
+            "--out",
+            type=Path,
+            default=_ROOT / "build" / file,
+            metavar="FILE.json",
+            help=f"default: build/{file}; what is there already is kept as .old.json",
+        )
+    told = commands.add_parser(
+        "report", help="write the results into docs/benchmarks.md and a chart beside it"
+    )
+    told.add_argument("files", type=Path, nargs="+", metavar="FILE.json", help="what compare has written")
+    told.add_argument("--docs", type=Path, default=_ROOT / "docs" / "benchmarks.md")
+    return parser
+
+
+def _workloads(text: str) -> list[str]:
+    names = text.split(",")
+    for name in names:
+        if name not in WORKLOADS:
+            raise argparse.ArgumentTypeError(f"no workload {name!r}; there are {', '.join(WORKLOADS)}")
+    return names
+
+
+def _compare(arguments: argparse.Namespace) -> int:
+    names = arguments.workloads or list(WORKLOADS)
+    arguments.out.parent.mkdir(parents=True, exist_ok=True)
+    if arguments.out.exists():  # it may have taken hours
+        arguments.out.replace(arguments.out.with_suffix(".old.json"))
+    failed = compare.compare(
+        names,
+        rounds=arguments.rounds,
+        out=arguments.out,
+        nodes=arguments.nodes,
+        pods=arguments.pods,
+        contestants=(MOORAGE, KUBE_SCHEDULER) if arguments.against else (MOORAGE,),
+        tell=lambda text: print(text, flush=True),
+    )
+    print(report.text(summary.read([arguments.out])))
+    return failed
 
 
 def _core_table(console: Console) -> Table:
@@ -82,26 +154,6 @@ def _extender_table(console: Console) -> Table:
         for row in rows:
             figures = f"{row.size:,.0f}", f"{row.median:.1f}", f"{row.p99:.1f}"
             table.add_row(f"{row.nodes:,}", row.mode, row.verb, *figures)
-    return table
-
-
-def _path_table(console: Console, arguments: argparse.Namespace) -> Table:
-    table = Table(title="The whole path: a backlog on a real control plane")
-    for name in ("scheduler", "nodes", "pods", "pods/s", "CPU s", "peak MiB"):
-        table.add_column(name, justify="left" if name == "scheduler" else "right")
-    names = ["moorage", "kube-scheduler"] if arguments.against else ["moorage"]
-    with tempfile.TemporaryDirectory() as folder:
-        for name in names:
-            with console.status(f"{name}: {arguments.nodes} nodes, {arguments.pods} pods"):
-                run = path.measure(name, arguments.nodes, arguments.pods, Path(folder) / f"{name}.log")
-            table.add_row(
-                run.scheduler,
-                f"{run.nodes:,}",
-                f"{run.pods:,}",
-                f"{run.rate:.0f}",
-                f"{run.cpu_seconds:.1f}",
-                f"{run.memory_mib:.0f}",
-            )
     return table
 
 
