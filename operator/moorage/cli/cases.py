@@ -19,6 +19,7 @@ from moorage.cli.cluster import Cluster, Intake, Source
 from moorage.configuration.read import ConfigError, read_config
 from moorage.core.engine import Engine, EngineConfig
 from moorage.core.framework.interface import Plugin
+from moorage.core.inquiry.records import decision_record, rejection_record
 from moorage.core.model.decision import Decision, Rejection
 from moorage.core.model.events import PodBound, PodGone, PodPending
 from moorage.core.model.pod import Pod
@@ -150,21 +151,21 @@ class _Run:
         name = pod.spec.scheduler_name
         if name not in self._names:
             error = f'no profile for schedulerName "{name}": kube-scheduler leaves this pod alone'
-            return show(Decision(pod.ref, error=error), pod) | {"message": ""}
+            return decision_record(Decision(pod.ref, error=error), pod) | {"message": ""}
         if pod.deleting:
             error = "the pod is being deleted: kube-scheduler skips it"
-            return show(Decision(pod.ref, error=error), pod) | {"message": ""}
+            return decision_record(Decision(pod.ref, error=error), pod) | {"message": ""}
         if self._extenders:
             decision = self._consult(pod)
         else:
             decision = self._engine.evaluate(pod, self._case.now)
-        result = show(decision, pod)
+        result = decision_record(decision, pod)
         if not self._case.commit:
             return result
         if decision.chosen is not None:
             refused = self._place(pod, decision.chosen)
             if refused is not None:
-                result |= {"chosen": None, "reserve": _show_rejection(refused)}
+                result |= {"chosen": None, "reserve": rejection_record(refused)}
         elif preempt != NONE and decision.preemption is not None:
             self._preempt(pod, decision.preemption.node, decision.preemption.victims, evict=preempt == EVICT)
             if preempt == EVICT:
@@ -213,38 +214,3 @@ class _Run:
     def _nominate(self, pod: Pod, node_name: str) -> None:
         self._pending[pod.uid] = replace(pod, nominated_node=node_name)
         self._engine.handle(PodPending(self._pending[pod.uid]), self._case.now)
-
-
-def show(decision: Decision, pod: Pod) -> dict[str, Any]:
-    """A decision as the protocol writes it; keys that would say nothing are absent."""
-    result: dict[str, Any] = {
-        "pod": pod.key,
-        "feasible": list(decision.feasible),
-        "filtered": {node: _show_rejection(decision.filtered[node]) for node in sorted(decision.filtered)},
-    }
-    if decision.preenqueue is not None:
-        result["preenqueue"] = _show_rejection(decision.preenqueue)
-    result["prefilter"] = None if decision.prefilter is None else _show_rejection(decision.prefilter)
-    result["scores"] = {node: dict(sorted(decision.scores[node].items())) for node in sorted(decision.scores)}
-    result["best"] = list(decision.best)
-    result["chosen"] = decision.chosen
-    if decision.chosen is not None and decision.chosen == pod.nominated_node:
-        result["nominatedNodeFits"] = True
-    result["message"] = decision.message or decision.error
-    result["preemption"] = None
-    if decision.preemption is not None:
-        preemption = decision.preemption
-        result["preemption"] = {
-            "node": preemption.node,
-            "victims": list(preemption.victims),
-            "pdbViolations": preemption.pdb_violations,
-            **({"ties": list(preemption.ties)} if preemption.ties else {}),
-            "candidates": {node: list(preemption.candidates[node]) for node in sorted(preemption.candidates)},
-        }
-    if decision.error:
-        result["error"] = decision.error
-    return result
-
-
-def _show_rejection(rejection: Rejection) -> dict[str, Any]:
-    return {"plugin": rejection.plugin, "reasons": list(rejection.reasons), "code": str(rejection.code)}

@@ -20,8 +20,8 @@ from rich.table import Table
 from rich.text import Text
 
 from moorage.adapters.kube.validate import Problem
-from moorage.cli.cases import show as show_decision
 from moorage.cli.simulate import Simulation, next_best
+from moorage.core.inquiry.records import decision_record
 from moorage.core.model.decision import Decision
 from moorage.core.model.node import Node
 from moorage.core.model.pod import Pod
@@ -34,28 +34,28 @@ _UNITS: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 
 def show(simulation: Simulation, skipped: Mapping[str, int]) -> None:
     """Everything about a simulation, on standard output."""
-    console = _console()
+    out = console()
     placed = [(pod, decision) for pod, decision in simulation.tried if decision.chosen is not None]
     others = [(pod, decision) for pod, decision in simulation.tried if decision.chosen is None]
     if placed:
-        console.print(_placements(placed))
-        console.print()
+        out.print(_placements(placed))
+        out.print()
     if others:
-        console.print(_failures(others))
-        console.print()
+        out.print(_failures(others))
+        out.print()
     if simulation.nodes:
-        console.print(_nodes(simulation.nodes, simulation.bound))
-        console.print()
+        out.print(_nodes(simulation.nodes, simulation.bound))
+        out.print()
     for line in _notes(simulation, skipped):
-        console.print(Text(line, style="dim"))
-    console.print(Text(_summary(simulation), style="bold green" if not others else "bold yellow"))
+        out.print(Text(line, style="dim"))
+    out.print(Text(_summary(simulation), style="bold green" if not others else "bold yellow"))
 
 
 def write_json(simulation: Simulation, warnings: Sequence[Problem]) -> None:
     """The decision records and the nodes afterwards as one JSON object on standard output."""
     on_node = _by_node(simulation.bound)
     document = {
-        "results": [show_decision(decision, pod) for pod, decision in simulation.tried],
+        "results": [decision_record(decision, pod) for pod, decision in simulation.tried],
         "nodes": {
             node.name: {
                 "pods": [pod.key for pod in on_node.get(node.name, [])],
@@ -109,25 +109,26 @@ def progress(title: str) -> Iterator[Callable[[int, int], None]]:
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
-def _console() -> Console:
-    console = Console(highlight=False, markup=False, emoji=False)
-    if not console.is_terminal:
-        console.width = WIDTH
-    return console
+def console() -> Console:
+    """Standard output, 100 columns wide where it is no terminal."""
+    made = Console(highlight=False, markup=False, emoji=False)
+    if not made.is_terminal:
+        made.width = WIDTH
+    return made
 
 
 def _placements(placed: Sequence[tuple[Pod, Decision]]) -> Table:
-    table = _table("Placed", "Pod", "Node", "Score", "Next best", "Why (score vs. the next best's)")
-    table.columns[2].justify = "right"
+    result = table("Placed", "Pod", "Node", "Score", "Next best", "Why (score vs. the next best's)")
+    result.columns[2].justify = "right"
     for pod, decision in placed:
         assert decision.chosen is not None, "only placed pods come here"
         score = decision.scores.get(decision.chosen, {}).get("total")
         rival = next_best(decision)
         runner_up = "" if rival is None else f"{rival} {decision.scores[rival]['total']}"
-        table.add_row(
+        result.add_row(
             pod.key, decision.chosen, "" if score is None else str(score), runner_up, why(decision, pod)
         )
-    return table
+    return result
 
 
 def why(decision: Decision, pod: Pod) -> str:
@@ -163,21 +164,21 @@ def why_not(decision: Decision) -> str:
 
 
 def _failures(others: Sequence[tuple[Pod, Decision]]) -> Table:
-    table = _table("Not placed", "Pod", "Why not")
+    result = table("Not placed", "Pod", "Why not")
     for pod, decision in others:
-        table.add_row(pod.key, why_not(decision))
-    return table
+        result.add_row(pod.key, why_not(decision))
+    return result
 
 
 def _nodes(nodes: Sequence[Node], bound: Sequence[Pod]) -> Table:
-    table = _table("Nodes afterwards", "Node", "Pods", "CPU", "Memory", "Other resources", "Remarks")
+    result = table("Nodes afterwards", "Node", "Pods", "CPU", "Memory", "Other resources", "Remarks")
     on_node = _by_node(bound)
     for node in sorted(nodes, key=lambda node: node.name):
         used = used_on(node, on_node.get(node.name, []))
         others = sorted({*used, *node.allocatable} - {CPU, MEMORY, EPHEMERAL_STORAGE, PODS})
         if used.get(EPHEMERAL_STORAGE):
             others.insert(0, EPHEMERAL_STORAGE)
-        table.add_row(
+        result.add_row(
             node.name,
             f"{used[PODS]}/{node.allocatable.get(PODS, 0)}",
             _share(node, used, CPU),
@@ -185,7 +186,7 @@ def _nodes(nodes: Sequence[Node], bound: Sequence[Pod]) -> Table:
             "\n".join(f"{name} {_share(node, used, name, percent=False)}" for name in others),
             "\n".join(_remarks(node)),
         )
-    return table
+    return result
 
 
 def used_on(node: Node, pods: Sequence[Pod]) -> Mapping[str, int]:
@@ -245,8 +246,9 @@ def _summary(simulation: Simulation) -> str:
     return f"{_count(total, 'pending pod')}: {simulation.placed} placed, {total - simulation.placed} not."
 
 
-def _table(title: str, *columns: str) -> Table:
-    table = Table(
+def table(title: str, *columns: str) -> Table:
+    """An empty table."""
+    made = Table(
         title=title,
         title_justify="left",
         title_style="bold",
@@ -256,8 +258,8 @@ def _table(title: str, *columns: str) -> Table:
         collapse_padding=True,
     )
     for column in columns:
-        table.add_column(column, overflow="fold")
-    return table
+        made.add_column(column, overflow="fold")
+    return made
 
 
 def _count(number: int, noun: str) -> str:

@@ -20,7 +20,7 @@ from moorage.core.cache.cache import Cache
 from moorage.core.claims import Claims
 from moorage.core.cycle.consultation import Asking, ExtenderError
 from moorage.core.cycle.reservation import reserve, unreserve
-from moorage.core.cycle.scheduling_cycle import Circumstances, explain, explain_pod
+from moorage.core.cycle.scheduling_cycle import Circumstances, best_of, explain, explain_pod
 from moorage.core.framework.answers import PluginError
 from moorage.core.framework.runner import Runner
 from moorage.core.intake import (
@@ -42,6 +42,7 @@ from moorage.core.model.pod import Pod
 from moorage.core.model.policy_report import PolicyReport
 from moorage.core.policy.book import PolicyBook
 from moorage.core.policy.census import Census
+from moorage.core.policy.holds import Hold
 from moorage.core.policy_effects import PolicyEffects
 from moorage.core.profile import DEFAULT_SCHEDULER_NAME, Profile, default_profile
 from moorage.core.queue.nominator import Nominator
@@ -236,6 +237,27 @@ class Engine:
             self._attempts.circumstances(pod),
             None if held is None else held.preenqueue,
         )
+
+    def choose(self, pod: Pod, now: float) -> str | None:
+        """The node that ``evaluate`` would choose, without the record; raises PluginError.
+
+        None also for a pod that may not be tried now.
+        """
+        self.snapshot.now = now
+        pod = self._as_known(pod)
+        runner = self._roster.runner_of(pod)
+        if self._held(pod, now) is not None or runner.pre_enqueue(pod) is not None:
+            return None
+        _, rows = best_of(runner, pod, self._attempts.circumstances(pod))
+        return min((self.snapshot.name_at(row) for row in rows.tolist()), default=None)
+
+    def hold_of(self, pod: Pod, now: float) -> Hold | None:
+        """The policies' hold on a pod without gates, None if it may go."""
+        return self._turns.hold_of(pod, now)
+
+    def runner_of(self, pod: Pod) -> Runner:
+        """What runs the plugins of the pod's profile, with those of its policies."""
+        return self._roster.runner_of(pod)
 
     def reserve(self, pod: Pod) -> Rejection | None:
         """Promise a pod what it is to get on ``pod.node_name``, as a cycle would that places it there.

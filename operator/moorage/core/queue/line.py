@@ -47,3 +47,9 @@ class Line(Generic[K]):
     def pop(self) -> str | None:
         """Take the first pod out; returns its UID, None if the line is empty."""
         return None if self.first_key() is None else heapq.heappop(self._entries)[2]
+
+    def ahead_of(self, uid: str) -> int | None:
+        """How many pods come before the pod, None if it is not in the line."""
+        valid = [(key, ticket, who) for key, ticket, who in self._entries if self._current(ticket, who)]
+        own = next((entry for entry in valid if entry[2] == uid), None)
+        return None if own is None else sum(entry < own for entry in valid)

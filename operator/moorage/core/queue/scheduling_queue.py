@@ -141,6 +141,11 @@ class SchedulingQueue:
         """How many pods are in each place."""
         return dict(self._counts)
 
+    def ahead_of(self, uid: str) -> int | None:
+        """How many active pods are tried before this one, None if it is not active."""
+        queued = self._pods.get(uid)
+        return self._active.ahead_of(uid) if queued is not None and queued.place is Place.ACTIVE else None
+
     def ready(self, now: float) -> bool:
         """Whether ``pop`` would return a pod."""
         if self._counts[Place.ACTIVE]:
