@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -159,6 +159,21 @@ class Intake:
             else:
                 self._skip(item, kind, where)
 
+    @staticmethod
+    def items_of(obj: object, source: Source) -> Iterator[tuple[object, Source]]:
+        """The object itself, or every object of a list, each with where it is."""
+        for path, item in expand(obj, source.path):
+            yield item, replace(source, path=path)
+
+    def drop(self, kind: str, namespace: str, name: str) -> bool:
+        """Forget an object that was taken in; whether there was one."""
+        key = (kind, namespace, name)
+        if key not in self._seen:
+            return False
+        self._seen.remove(key)
+        self._items = [item for item in self._items if _key(item.kind.name, item.obj) != key]
+        return True
+
     def add_pod(self, obj: object, source: Source) -> None:
         """Take in a pod to place, whose apiVersion and kind may be left out."""
         if isinstance(obj, Mapping):
@@ -231,8 +246,7 @@ class Intake:
             self._report(source, check(obj, kind.name, self._converter).wrong)
             return
         complete = with_identity(obj, kind, len(self._items) + 1)
-        metadata = complete["metadata"]
-        key = (kind.name, str(metadata.get("namespace", "")), metadata["name"])
+        key = _key(kind.name, complete)
         name = "/".join(part for part in key[1:] if part)
         if key in self._seen:
             if asked:
@@ -255,6 +269,11 @@ class Intake:
 
     def _report(self, source: Source, wrong: Iterable[tuple[str, str]], *, warning: bool = False) -> None:
         self.problems += [source.problem(field, message, warning=warning) for field, message in wrong]
+
+
+def _key(kind: str, obj: Mapping[str, Any]) -> tuple[str, str, str]:
+    metadata = obj["metadata"]
+    return kind, str(metadata.get("namespace", "")), metadata["name"]
 
 
 def _sort(value: Value, item: _Item, obj: Mapping[str, Any], result: Cluster, now: float) -> None:

@@ -18,7 +18,7 @@ _BEST = 10
 def show_record(record: Mapping[str, Any]) -> None:
     """The explanation on standard output."""
     out = console()
-    for line in _head(record):
+    for line in headlines(record):
         out.print(Text(line))
     decision = record["decision"]
     if decision["scores"]:
@@ -37,7 +37,8 @@ def show_record(record: Mapping[str, Any]) -> None:
         click.echo(line)
 
 
-def _head(record: Mapping[str, Any]) -> Iterator[str]:
+def headlines(record: Mapping[str, Any]) -> Iterator[str]:
+    """What there is to say in sentences."""
     where = f"is on node {record['node']}" if record["node"] else "is pending"
     yield f"Pod {record['pod']} (scheduler {record['schedulerName']}, priority {record['priority']}) {where}."
     if record["policies"]:

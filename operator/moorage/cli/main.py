@@ -21,6 +21,7 @@ _COMMANDS: Final = {
     "check": "Check permissions and API versions of a cluster.",
     "simulate": "Place the pods of manifests, without a cluster, and show why.",
     "explain": "Tell why a pod is where it is, or nowhere.",
+    "what-if": "Tell where pods would go in a cluster as it is.",
     "policy": "Check policies, and explain what they mean for a pod.",
     "crds": "Print the CustomResourceDefinitions of policies.",
     "decide": "Answer cases, one a line, with the full record of each decision.",
