@@ -82,6 +82,15 @@ def test_capacity_without_eviction(what_if):
     assert fits["runsOut"] == {"Insufficient cpu": 1, "Too many pods": 1}
 
 
+def test_copies_of_a_pod_are_pods_of_their_own(what_if):
+    pod = make_pod("p", cpu="1", status={"nominatedNodeName": "a"})
+    found = answer(what_if(make_node("a"), file=[pod], options=("-o", "json", "--replicas", "5")), 3)
+    assert found["groups"][0]["pods"] == {
+        **{f"default/p-{i}": "a" for i in range(4)},
+        "default/p-4": None,
+    }
+
+
 def test_who_would_be_evicted(what_if):
     low = make_pod("low", node="a", cpu="4")
     found = answer(what_if(make_node("a"), low, file=[make_pod("p", cpu="1", priority=10)]))

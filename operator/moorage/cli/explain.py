@@ -59,7 +59,9 @@ def cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option(
     "--search/--no-search", default=True, show_default=True, help="Look for what would get it placed."
 )
-@click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@click.option(
+    "-o", "--output", type=click.Choice(["table", "json", "html"]), default="table", show_default=True
+)
 def explain(
     pod: str,
     namespace: str,
@@ -83,6 +85,7 @@ def explain(
     Examples:
       moorage explain web-0 -n shop
       moorage explain shop/web-0 -o json | jq .wouldHelp
+      moorage explain shop/web-0 -o html > why.html
     """
     if "/" in pod:
         namespace, _, pod = pod.partition("/")
@@ -94,7 +97,9 @@ def explain(
         fail(f"there is no pod {key}, or it has ended")
     engine = cluster.engine(engine_config(config, [wanted], node_ready_guard=node_ready_guard), now)
     explanation = explain_in(engine, wanted, now, search=search)
-    show(explanation, {node.name: node for node in engine.snapshot.nodes if node is not None}, output)
+    show(
+        explanation, {node.name: node for node in engine.snapshot.nodes if node is not None}, cluster, output
+    )
     sys.exit(FOUND)
 
 
@@ -151,11 +156,15 @@ def engine_config(config: str | None, pods: list[Pod], *, node_ready_guard: bool
     return EngineConfig(profiles=profiles, node_ready_guard=node_ready_guard)
 
 
-def show(explanation: Explanation, nodes: Mapping[str, Node], output: str) -> None:
+def show(explanation: Explanation, nodes: Mapping[str, Node], cluster: Cluster, output: str) -> None:
     """Write the explanation to standard output; ``nodes`` are the engine's."""
     record: Mapping[str, Any] = explanation_record(explanation, nodes)
     if output == "json":
         click.echo(orjson.dumps(record, option=orjson.OPT_INDENT_2).decode())
+    elif output == "html":
+        from moorage.cli.pages import explanation_page  # few want it
+
+        click.echo(explanation_page(explanation, record, list(nodes.values()), cluster.bound))
     else:
         from moorage.cli.explain_text import show_record
 

@@ -47,7 +47,9 @@ class Simulation:
     metavar="FILE",
     help="Policies in force, as a manifest or a folder; may be given several times.",
 )
-@click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@click.option(
+    "-o", "--output", type=click.Choice(["table", "json", "html"]), default="table", show_default=True
+)
 @click.option("--now", metavar="TIME", help="The time it is, as in 2030-01-01T22:00:00Z; default: the clock.")
 @click.option(
     "--scheduler-name",
@@ -85,6 +87,7 @@ def simulate(
       kubectl get nodes,pods -A -o yaml | moorage simulate - new-deployment-pods.yaml
       moorage simulate cluster.yaml --policy policies/ --now 2030-01-01T23:00:00+01:00
       moorage simulate cluster.yaml my_rules.py
+      moorage simulate -o html examples/demo > demo.html
       moorage simulate -o json cluster.yaml | jq '.results[] | select(.chosen == null) | .message'
     """
     from moorage.cli import (
@@ -111,13 +114,18 @@ def simulate(
             instant,
             scheduler_names,
             node_ready_guard=node_ready_guard,
-            brief=output == "table",
+            brief=output != "json",
             advance=advance,
             additions=additions,
         )
     warnings = [problem for problem in intake.problems if problem.warning]
     if output == "json":
         render.write_json(simulation, warnings)
+    elif output == "html":
+        from moorage.cli.pages import simulation_page
+
+        render.show_warnings(warnings)
+        click.echo(simulation_page(simulation, cluster.bound))
     else:
         render.show_warnings(warnings)
         render.show(simulation, cluster.skipped)

@@ -55,7 +55,10 @@ def template_of(obj: object, source: Source) -> Template | None:
     if kind == "Pod":
         if spec.get("nodeName"):
             return None
-        pod = {**obj, "metadata": {**metadata, "name": name.rstrip("-"), "namespace": namespace}}
+        # Of a pod that was there once, only what its like would be made from.
+        kept = {key: value for key, value in metadata.items() if key not in ("uid", "resourceVersion")}
+        kept |= {"name": name.rstrip("-"), "namespace": namespace}
+        pod = {**{key: value for key, value in obj.items() if key != "status"}, "metadata": kept}
         return Template(label, pod, 1, source, numbered=False)
     if kind not in _WORKLOADS or not isinstance(spec.get("template"), Mapping):
         return None

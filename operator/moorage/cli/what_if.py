@@ -79,7 +79,9 @@ class Answer:
     "--remove-pod", "removed", multiple=True, metavar="NS/NAME", help="A pod that is gone. Repeatable."
 )
 @cluster_options
-@click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@click.option(
+    "-o", "--output", type=click.Choice(["table", "json", "html"]), default="table", show_default=True
+)
 def what_if(
     manifests: tuple[str, ...],
     replicas: int | None,
@@ -109,6 +111,7 @@ def what_if(
       moorage what-if -f deployment.yaml --replicas 50
       moorage what-if -f pod.yaml --capacity
       moorage what-if -f job.yaml --cordon node-7 --add-node big-node.yaml
+      moorage what-if -f deployment.yaml -o html > after.html
       moorage what-if --policy policies/ -o json | jq .elsewhere
     """
     now = time.time()
@@ -141,6 +144,10 @@ def what_if(
         from moorage.cli.what_if_text import answer_record
 
         click.echo(orjson.dumps(answer_record(answer), option=orjson.OPT_INDENT_2).decode())
+    elif output == "html":
+        from moorage.cli.pages import answer_page
+
+        click.echo(answer_page(answer))
     else:
         from moorage.cli.what_if_text import show_answer
 

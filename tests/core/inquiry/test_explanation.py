@@ -35,9 +35,7 @@ def test_the_funnel_loses_every_refused_node_once(engine):
         ("NodeResourcesFit", 1, 1),
     ]
     assert found.funnel[2].reasons == {"Insufficient cpu": 1}
-    assert [(wait.kind, wait.text) for wait in found.waits] == [
-        ("turn", "its turn: node d would take it now")
-    ]
+    assert [(wait.kind, wait.text) for wait in found.waits] == [("turn", "node d would take it now")]
     assert found.remedies == ()
 
 

@@ -177,7 +177,7 @@ def _waits(
     if entry is not None and entry.backoff_until is not None and entry.place == "backoff":
         yield Wait("backoff", "its backoff after a failed attempt", entry.backoff_until)
     elif decision.chosen is not None:
-        yield Wait("turn", f"its turn: node {decision.chosen} would take it now")
+        yield Wait("turn", f"node {decision.chosen} would take it now")
 
 
 def _refusals(engine: Engine, pod: Pod, decision: Decision) -> Iterator[Wait]:
