@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from moorage.adapters.extender.client import ExtenderClient
+from moorage.adapters.inquiry.endpoint import InquiryEndpoint
 from moorage.adapters.kube.client import KubeClient
 from moorage.adapters.kube.cluster_state import ClusterState
 from moorage.adapters.kube.convert import Converter
@@ -19,6 +20,7 @@ from moorage.adapters.kube.credentials import Credentials
 from moorage.adapters.kube.device_classes import DEVICE_CLASSES
 from moorage.adapters.kube.errors import KubeError
 from moorage.adapters.kube.leadership import Leadership
+from moorage.adapters.kube.permissions import EXPLAIN_ENDPOINT
 from moorage.adapters.kube.raw_objects import RawObjects
 from moorage.adapters.kube.read import KubePodReader
 from moorage.adapters.kube.watch import Pace
@@ -26,6 +28,7 @@ from moorage.adapters.policy.pod_expressions import PodExpressions
 from moorage.adapters.telemetry.endpoint import Endpoint
 from moorage.adapters.telemetry.metrics import Metrics
 from moorage.assembly.gauges import measure_lag, refresh_gauges
+from moorage.assembly.inquiries import AttemptLog, Inquiries, inquiry_endpoint
 from moorage.assembly.pending_pods import PendingPods
 from moorage.assembly.policies import Policies
 from moorage.assembly.scheduling import first_scheduling, keep_for, scheduling_by
@@ -117,6 +120,7 @@ class App:
             controller=names[0],
             off=off,
         )
+        attempts = AttemptLog(self.metrics, clock)
         self.loop = SchedulingLoop(
             self.engine,
             binder=writers.binder,
@@ -126,7 +130,7 @@ class App:
             recorder=writers.recorder,
             reader=reader,
             clock=clock,
-            meter=self.metrics,
+            meter=self.metrics if settings.explain_listen is None else attempts,
             may_schedule=self._may_schedule,
             max_binds=settings.max_binds,
             turn_budget=_TURN,
@@ -170,6 +174,10 @@ class App:
         )
         self._endpoint = Endpoint(self.metrics, healthy=self.trouble, ready=self.unready)
         self.metrics.on_scrape(self._refresh_gauges)
+        self._explanations = None
+        if settings.explain_listen is not None and EXPLAIN_ENDPOINT not in off:
+            inquiries = Inquiries(self.engine, reader, clock, attempts, self._may_schedule)
+            self._explanations = inquiry_endpoint(settings, client, inquiries)
 
     @classmethod
     async def create(
@@ -197,6 +205,8 @@ class App:
         """Start everything; returns when it runs, which is before it has synced or leads."""
         if self.settings.metrics_listen is not None:
             await self._listen(self.settings.metrics_listen.host, self.settings.metrics_listen.port)
+        if self._explanations is not None:
+            await self._listen_for_questions(self._explanations)
         await self.policies.first()
         start = self._supervisor.start
         start("scheduling loop", self.loop.run())
@@ -222,6 +232,8 @@ class App:
         await self._supervisor.cancel("lease")
         await self._supervisor.cancel()
         await self._endpoint.stop()
+        if self._explanations is not None:
+            await self._explanations.stop()
         await self._extenders.close()
         for closable in (self._writers, self._lease_client, self._client):
             await closable.close()
@@ -311,6 +323,14 @@ class App:
             if self.settings.metrics_listen != Settings().metrics_listen:
                 raise StartupError(f"metrics-listen: {host}:{port} cannot be listened at: {error}") from error
             logger.warning("No metrics are served: %s:%d cannot be listened at: %s", host, port, error)
+
+    async def _listen_for_questions(self, endpoint: InquiryEndpoint) -> None:
+        listen = self.settings.explain_listen
+        assert listen is not None, "an endpoint has an address"
+        try:
+            await endpoint.start(listen.host, listen.port)
+        except OSError as error:
+            raise StartupError(f"explain-listen: {listen} cannot be listened at: {error}") from error
 
     def _refresh_gauges(self) -> None:
         self.policies.refresh_gauges()

@@ -99,3 +99,15 @@ def test_a_broken_manifest_names_the_field(explain):
     result = explain("p", make_node("a", allocatable={"cpu": "lots"}), make_pod("p"))
     assert result.exit_code == 2
     assert "allocatable" in result.stderr
+
+
+def test_plugins_of_your_own_have_their_say(explain, tmp_path):
+    rule = tmp_path / "rule.py"
+    rule.write_text(
+        "from moorage import filter\n\n"
+        "@filter(reason='node is called a')\n"
+        "def not_a(pod, nodes):\n"
+        "    return len(nodes) > 5\n"
+    )
+    found = record(explain("p", make_node("a"), make_pod("p"), options=("-o", "json", "--plugin", str(rule))))
+    assert found["decision"]["filtered"]["a"]["reasons"] == ["node is called a"]

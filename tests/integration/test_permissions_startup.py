@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from moorage.adapters.kube.permissions import PERMISSIONS, Permission, Scope
+from moorage.adapters.kube.permissions import EXPLAIN_ENDPOINT, PERMISSIONS, Permission, Scope
 from tests.controlplane.client import Client
 from tests.controlplane.controlplane import ControlPlane
 from tests.kit.manifests import node, pod
@@ -61,7 +61,10 @@ def test_without_an_optional_permission_it_runs_with_one_warning(
     install_crds(cluster)
     cluster.apply([node("n1")])
     user = control_plane.user("moorage", **rules(permission, permission.verbs))
-    with Operator(control_plane, kubeconfig=user) as operator:
+    asked_for: Any = (
+        {"MOORAGE_EXPLAIN_LISTEN": "127.0.0.1:0"} if permission.feature == EXPLAIN_ENDPOINT else {}
+    )
+    with Operator(control_plane, kubeconfig=user, **asked_for) as operator:
         cluster.create(pod("p"))
         cluster.wait_for(lambda: cluster.node_of("p"), 5)
         if permission.feature == "events":

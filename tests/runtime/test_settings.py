@@ -95,3 +95,16 @@ def test_addresses_are_written_as_they_are_read(text):
 
 def test_an_address_without_a_host_is_every_interface():
     assert Listen.parse(":8080") == Listen("0.0.0.0", 8080)  # noqa: S104
+
+
+def test_tokens_travel_in_the_clear_on_loopback_only():
+    for host in ("127.0.0.1", "localhost", "::1"):
+        Settings(explain_listen=Listen(host, 1))
+    with pytest.raises(SettingsError, match="explain-tls-cert"):
+        Settings(explain_listen=Listen("10.0.0.1", 1))
+    with pytest.raises(SettingsError, match="together"):
+        Settings(explain_tls_cert="c")
+    settings = Settings(explain_listen=Listen("10.0.0.1", 1), explain_tls_cert="c", explain_tls_key="k")
+    assert settings.explain_listen is not None
+    assert not settings.explain_listen.loopback
+    assert Settings().explain_listen is None

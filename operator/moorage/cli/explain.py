@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
 import click
@@ -13,13 +13,14 @@ import orjson
 from moorage.cli.cluster import Cluster, Intake
 from moorage.cli.live_cluster import BAD_INPUT, ClusterError, add_cluster, read_cluster
 from moorage.cli.manifests import find, read
+from moorage.cli.plugin_files import Refreshed, load_plugins
 from moorage.configuration.read import ConfigError, read_config
 from moorage.core.engine import EngineConfig
 from moorage.core.inquiry.explanation import Explanation, explain_in
 from moorage.core.inquiry.records import explanation_record
 from moorage.core.model.node import Node
 from moorage.core.model.pod import Pod
-from moorage.core.profile import Profile, default_profile
+from moorage.core.profile import Additions, Profile, default_profile
 
 FOUND = 0
 
@@ -32,6 +33,13 @@ def cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
             default=True,
             show_default=True,
             help="Count nodes that report not to be ready as tainted, as `moorage run` does.",
+        ),
+        click.option(
+            "--plugin",
+            "plugins",
+            multiple=True,
+            metavar="FILE.py",
+            help="Plugins of your own that the scheduler runs with; repeatable.",
         ),
         click.option("--config", metavar="FILE", help="The scheduler's KubeSchedulerConfiguration (v1)."),
         click.option(
@@ -69,6 +77,7 @@ def explain(
     kubeconfig: str | None,
     context: str | None,
     config: str | None,
+    plugins: tuple[str, ...],
     node_ready_guard: bool,
     search: bool,
     output: str,
@@ -90,24 +99,21 @@ def explain(
     if "/" in pod:
         namespace, _, pod = pod.partition("/")
     now = time.time()
-    cluster = gather(files, kubeconfig, context, now)
+    additions = load_plugins(plugins)
+    intake = Intake(unknown_is_wrong=False, additions=additions)
+    take_in(intake, files, kubeconfig, context)
+    cluster = read_cluster(intake, now, strict=bool(files))
     key = f"{namespace}/{pod}"
     wanted = next((p for p in (*cluster.waiting, *cluster.bound) if p.key == key), None)
     if wanted is None:
         fail(f"there is no pod {key}, or it has ended")
-    engine = cluster.engine(engine_config(config, [wanted], node_ready_guard=node_ready_guard), now)
+    scheduled_by = engine_config(config, [wanted], additions, node_ready_guard=node_ready_guard)
+    engine = cluster.engine(scheduled_by, now)
     explanation = explain_in(engine, wanted, now, search=search)
     show(
         explanation, {node.name: node for node in engine.snapshot.nodes if node is not None}, cluster, output
     )
     sys.exit(FOUND)
-
-
-def gather(files: tuple[str, ...], kubeconfig: str | None, context: str | None, now: float) -> Cluster:
-    """The cluster of the files, or the running one; what is wrong goes to standard error."""
-    intake = Intake(unknown_is_wrong=False)
-    take_in(intake, files, kubeconfig, context)
-    return read_cluster(intake, now, strict=bool(files))
 
 
 def take_in(intake: Intake, files: tuple[str, ...], kubeconfig: str | None, context: str | None) -> None:
@@ -130,13 +136,16 @@ def fail(message: str) -> NoReturn:
     sys.exit(BAD_INPUT)
 
 
-def engine_config(config: str | None, pods: list[Pod], *, node_ready_guard: bool) -> EngineConfig:
+def engine_config(
+    config: str | None, pods: Sequence[Pod], additions: Additions, *, node_ready_guard: bool
+) -> EngineConfig:
     """What the pods are scheduled by: the configuration's profiles, for other names the default one."""
+    Refreshed()(additions.plugins)
     profiles: dict[str, Profile] = {}
     if config is not None:
         try:
             with click.open_file(config, encoding="utf-8") as file:
-                configuration = read_config(file.read())
+                configuration = read_config(file.read(), additions)
         except OSError as error:
             fail(f"--config: {config}: {error.strerror}")
         except ConfigError as error:
@@ -149,9 +158,9 @@ def engine_config(config: str | None, pods: list[Pod], *, node_ready_guard: bool
         if name not in profiles:
             if config is not None:
                 click.echo(f"warning: --config: has no profile {name}; the default one is taken", err=True)
-            profiles[name] = default_profile(name)
+            profiles[name] = default_profile(name, additions=additions)
     if not profiles:
-        default = default_profile()
+        default = default_profile(additions=additions)
         profiles[default.scheduler_name] = default
     return EngineConfig(profiles=profiles, node_ready_guard=node_ready_guard)
 

@@ -81,6 +81,13 @@ def _option(*names: str, text: str, **more: Any) -> Callable[[F], F]:
     text="Where /metrics, /healthz and /readyz are served. Default: 127.0.0.1:10269.",
 )
 @_option("--liveness", type=_Address(), text="Where Kopf's own probe is served, at /healthz. Default: off.")
+@_option(
+    "--explain-listen",
+    type=_Address(),
+    text="Where /explain/NAMESPACE/POD is served to callers who may get the pod. Default: off.",
+)
+@_option("--explain-tls-cert", metavar="FILE", text="Its certificate; needed if not on loopback.")
+@_option("--explain-tls-key", metavar="FILE", text="Its private key.")
 @_option("--max-binds", type=int, metavar="N", text="Bindings written at the same time. Default: 100.")
 @click.option("-v", "--verbose", count=True, help="Log more; twice: what libraries say, too.")
 @click.option(
@@ -121,7 +128,7 @@ def _settings(given: dict[str, Any]) -> Settings:
     given["scheduler_name"] = given["scheduler_name"] or None
     addresses = {
         name: Listen.parse(given.pop(name)) if given[name] is not None else getattr(base, name)
-        for name in ("metrics_listen", "liveness")
+        for name in ("metrics_listen", "liveness", "explain_listen")
     }
     return base.changed(**given).with_addresses(**addresses)
 

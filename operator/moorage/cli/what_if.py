@@ -15,6 +15,7 @@ from moorage.cli.cluster import Cluster, Intake, Source
 from moorage.cli.explain import cluster_options, engine_config, fail, take_in
 from moorage.cli.live_cluster import BAD_INPUT, read_cluster
 from moorage.cli.manifests import find, read
+from moorage.cli.plugin_files import load_plugins
 from moorage.cli.render import progress
 from moorage.cli.templates import Template, template_of
 from moorage.core.engine import Engine, EngineConfig
@@ -95,6 +96,7 @@ def what_if(
     kubeconfig: str | None,
     context: str | None,
     config: str | None,
+    plugins: tuple[str, ...],
     node_ready_guard: bool,
     output: str,
 ) -> None:
@@ -115,7 +117,8 @@ def what_if(
       moorage what-if --policy policies/ -o json | jq .elsewhere
     """
     now = time.time()
-    base = Intake(unknown_is_wrong=False)
+    additions = load_plugins(plugins)
+    base = Intake(unknown_is_wrong=False, additions=additions)
     take_in(base, files, kubeconfig, context)
     for key in removed:
         if not base.drop("Pod", *key.rpartition("/")[::2]):
@@ -135,7 +138,7 @@ def what_if(
     pods = list(cluster.asked)
     pending = [p for p in cluster.waiting if not p.deleting] if with_pending or not manifests else []
     pods += sorted(pending, key=lambda pod: (-pod.priority, pod.created))
-    engine_of = engine_config(config, [*pods, *cluster.bound], node_ready_guard=node_ready_guard)
+    engine_of = engine_config(config, [*pods, *cluster.bound], additions, node_ready_guard=node_ready_guard)
     try:
         answer = ask(cluster, plain, templates, pods, engine_of, now, refs=_refs(rules), count=ask_capacity)
     except PluginError as error:

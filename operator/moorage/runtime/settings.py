@@ -39,6 +39,11 @@ class Listen:
             raise SettingsError(f'must be HOST:PORT or "{OFF}", not {text!r}')
         return cls(host.strip("[]") or "0.0.0.0", int(port))  # noqa: S104 - the user's explicit wish
 
+    @property
+    def loopback(self) -> bool:
+        """Whether only this machine (or pod) can reach it."""
+        return self.host in ("localhost", "::1") or self.host.startswith("127.")
+
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
@@ -74,6 +79,9 @@ class Settings:
     policy_interval: float = 30.0
     usage_interval: float = 15.0
     config: str | None = None
+    explain_listen: Listen | None = None
+    explain_tls_cert: str | None = None
+    explain_tls_key: str | None = None
 
     def __post_init__(self) -> None:
         if not all(self.scheduler_name):
@@ -82,6 +90,14 @@ class Settings:
             raise SettingsError(f"scheduler-name: {', '.join(self.scheduler_name)} names one twice")
         if self.max_binds < 1:
             raise SettingsError(f"max-binds: must be at least 1, not {self.max_binds}")
+        if (self.explain_tls_cert is None) != (self.explain_tls_key is None):
+            raise SettingsError("explain-tls-cert and explain-tls-key: must be given together")
+        listen = self.explain_listen
+        if listen is not None and self.explain_tls_cert is None and not listen.loopback:
+            raise SettingsError(
+                f"explain-listen: {listen}: callers send tokens, so another address than loopback needs "
+                "explain-tls-cert and explain-tls-key"
+            )
         if not self.lease_duration > self.renew_deadline > 1.2 * self.retry_period > 0:
             raise SettingsError(
                 "lease-duration must be longer than renew-deadline, and that longer than 1.2 x retry-period, "
@@ -107,9 +123,11 @@ class Settings:
         """With these values where they are not None (a command line's options that were not used are)."""
         return replace(self, **{name: value for name, value in given.items() if value is not None})
 
-    def with_addresses(self, *, metrics_listen: Listen | None, liveness: Listen | None) -> Settings:
+    def with_addresses(
+        self, *, metrics_listen: Listen | None, liveness: Listen | None, explain_listen: Listen | None = None
+    ) -> Settings:
         """With these addresses, where None is a value: not listening."""
-        return replace(self, metrics_listen=metrics_listen, liveness=liveness)
+        return replace(self, metrics_listen=metrics_listen, liveness=liveness, explain_listen=explain_listen)
 
 
 def parse_names(text: str) -> tuple[str, ...]:
@@ -157,6 +175,7 @@ _PARSERS: Mapping[str, Callable[[str], Any]] = {
     "node_ready_guard": parse_bool,
     "metrics_listen": Listen.parse,
     "liveness": Listen.parse,
+    "explain_listen": Listen.parse,
     "max_binds": _whole,
     "watch_silence": parse_seconds,
     "pending_interval": parse_seconds,

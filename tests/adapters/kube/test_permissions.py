@@ -74,6 +74,7 @@ def test_the_optional_ones_say_what_is_off():
         "default spreading",
         "device classes",
         "events",
+        "explain endpoint",
         "policies",
         "preemption",
         "real use of nodes",
@@ -126,3 +127,9 @@ def test_an_extender_needs_little():
     assert everything["storage.k8s.io", "csinodes"] == watch
     assert everything["apps", "replicasets"] == watch
     assert not any(verbs - watch for verbs in everything.values())
+
+
+def test_who_asks_need_not_be_known_without_the_explain_endpoint():
+    assert "tokenreviews" in {permission.resource for permission in needed()}
+    without = {permission.resource for permission in needed(explain=False)}
+    assert not {"tokenreviews", "subjectaccessreviews"} & without

@@ -16,6 +16,9 @@ import yaml
 from moorage.adapters.kube.client import KubeClient
 from moorage.adapters.kube.device_classes import DEVICE_CLASSES
 
+#: The feature that needs to know who asks; only for those who turn it on.
+EXPLAIN_ENDPOINT = "explain endpoint"
+
 _REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
 
@@ -104,6 +107,13 @@ PERMISSIONS: tuple[Permission, ...] = (
         "events.k8s.io", "events", ("create", "patch"), "to record Scheduled and FailedScheduling",
         feature="events",
     ),
+    *(
+        Permission(group, resource, ("create",), why, feature=EXPLAIN_ENDPOINT)
+        for group, resource, why in (
+            ("authentication.k8s.io", "tokenreviews", "to know who asks for an explanation (--explain-listen)"),
+            ("authorization.k8s.io", "subjectaccessreviews", "to know whether they may (--explain-listen)"),
+        )
+    ),
 )  # fmt: skip
 
 
@@ -148,9 +158,14 @@ class Finding:
         )
 
 
-def needed(*, leader_elect: bool = True) -> list[Permission]:
+def needed(*, leader_elect: bool = True, explain: bool = True) -> list[Permission]:
     """The permissions that these options need."""
-    return [p for p in PERMISSIONS if leader_elect or p.scope is not Scope.LEASE_NAMESPACE]
+    return [
+        p
+        for p in PERMISSIONS
+        if (leader_elect or p.scope is not Scope.LEASE_NAMESPACE)
+        and (explain or p.feature != EXPLAIN_ENDPOINT)
+    ]
 
 
 def needed_by_extender(*, full: bool, bind: bool, status: bool = False) -> list[Permission]:

@@ -59,7 +59,7 @@ class QueueEntry:
 class Explanation:
     """``decision`` is where the pod could go now; a bound one (``pod.node_name``) as if it were not bound.
 
-    ``policies`` are in force for it, ``audited`` are not.  ``held`` says why it may not be placed now.
+    ``policies`` are in force for it, ``audited`` are not.  ``leaving`` are pods that make room for it at the moment.
     """
 
     pod: Pod
@@ -71,6 +71,7 @@ class Explanation:
     waits: tuple[Wait, ...] = ()
     remedies: tuple[Remedy, ...] = ()
     queue: QueueEntry | None = None
+    leaving: tuple[str, ...] = ()
 
 
 def explain_in(engine: Engine, pod: Pod, now: float, *, search: bool = True) -> Explanation:
@@ -99,6 +100,7 @@ def explained(engine: Engine, pod: Pod, decision: Decision, now: float) -> Expla
         audited=tuple(policy.ref.key for policy in shaping.audited),
         waits=waits,
         queue=entry,
+        leaving=tuple(_leaving(engine, pod)),
     )
 
 
