@@ -1,12 +1,14 @@
 """Explanations from the running engine, and the log of attempts."""
 
+import asyncio
+
 import pytest
 
 from moorage.adapters.inquiry.endpoint import InquiryEndpoint
 from moorage.assembly.inquiries import AttemptLog, Inquiries, inquiry_endpoint
 from moorage.assembly.startup import StartupError
 from moorage.core.engine import Engine
-from moorage.core.model.events import NodeApplied, PodBound, PodPending
+from moorage.core.model.events import NodeApplied, PodBound, PodGone, PodPending
 from moorage.runtime.settings import Listen, Settings
 from tests.kit.builders import read_node, read_pod
 from tests.kit.fakes import FakeClock
@@ -105,6 +107,22 @@ async def test_asking_changes_nothing():
     assert (bound["node"], bound["decision"]["chosen"], bound["wouldHelp"]) == ("a", "a", [])
     assert (rig.engine.stats(), rig.engine.evaluate(pod, rig.clock.now())) == before
     assert rig.engine.step(rig.clock.now()) == []
+
+
+async def test_a_pod_that_goes_during_the_search():
+    low = [read_pod(f"low-{i}", node="a", cpu="1") for i in range(4)]
+    pod = read_pod("p", cpu="4", schedulerName="moorage", preemptionPolicy="Never")
+    rig = Rig(pod)
+    rig.engine.handle(NodeApplied(read_node("a")), rig.clock.now())
+    for each in low:
+        rig.engine.handle(PodBound(each), rig.clock.now())
+    asking = asyncio.create_task(rig.explain("p"))
+    for each in low[:3]:
+        for _ in range(3):
+            await asyncio.sleep(0)
+        rig.engine.handle(PodGone(each.ref), rig.clock.now())
+    assert ["deletePod"] in [[step["action"] for step in one["steps"]] for one in (await asking)["wouldHelp"]]
+    assert [on.key for on in rig.engine.cache.pods_on("a")] == ["default/low-3"]
 
 
 async def test_pods_that_are_not_there():

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 import yaml
+from click.testing import CliRunner
 
+from moorage.cli import main
 from tests.controlplane.client import Client, wait_for
 from tests.controlplane.controlplane import ControlPlane
 from tests.controlplane.etcd import free_port
@@ -65,6 +67,14 @@ def test_only_who_may_get_the_pod_gets_an_explanation(control_plane: ControlPlan
         assert found["leading"] is True
         assert "hush-hush" not in json.dumps(found)
         assert "PASSWORD" not in json.dumps(found)
+        words = ["explain", "shop/big", "--server", f"http://127.0.0.1:{port}", "--kubeconfig"]
+        shown = CliRunner().invoke(main, [*words, str(control_plane.folder / "seller.kubeconfig")])
+        assert shown.exit_code == 0, shown.output
+        assert "In the queue (" in shown.stdout
+        assert "more cpu on node a: it goes to a" in shown.stdout
+        refused = CliRunner().invoke(main, [*words, str(control_plane.folder / "stranger.kubeconfig")])
+        assert refused.exit_code == 2
+        assert "answers 403: not allowed to get pod shop/big" in refused.stderr
         status, bound = ask(port, "shop/small", seller)
         assert (status, bound["node"], bound["decision"]["chosen"]) == (200, "a", "a")
         assert bound["attempts"][-1]["result"] == "scheduled"

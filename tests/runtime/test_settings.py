@@ -100,8 +100,9 @@ def test_an_address_without_a_host_is_every_interface():
 def test_tokens_travel_in_the_clear_on_loopback_only():
     for host in ("127.0.0.1", "localhost", "::1"):
         Settings(explain_listen=Listen(host, 1))
-    with pytest.raises(SettingsError, match="explain-tls-cert"):
-        Settings(explain_listen=Listen("10.0.0.1", 1))
+    for host in ("10.0.0.1", "127.example.com", ""):
+        with pytest.raises(SettingsError, match="explain-tls-cert"):
+            Settings(explain_listen=Listen(host, 1))
     with pytest.raises(SettingsError, match="together"):
         Settings(explain_tls_cert="c")
     settings = Settings(explain_listen=Listen("10.0.0.1", 1), explain_tls_cert="c", explain_tls_key="k")

@@ -26,6 +26,7 @@ from moorage.runtime.ports import Clock, Meter, PodReader
 from moorage.runtime.settings import Settings
 
 _PODS, _ATTEMPTS = 10_000, 10
+_SEARCHES = 3
 
 
 class AttemptLog:
@@ -108,14 +109,18 @@ class Inquiries:
 
     async def _search(self, pod: Pod) -> list[Remedy]:
         """Look for what would help, a step at a time; others go on in between."""
-        search = remedy_search(self._engine, as_pending(pod), self._clock.now())
-        while True:
+        for _ in range(_SEARCHES):
+            search = remedy_search(self._engine, as_pending(pod), self._clock.now())
             try:
-                next(search)
+                while True:
+                    next(search)
+                    await asyncio.sleep(0)
             except StopIteration as end:
                 found: list[Remedy] = end.value
                 return found
-            await asyncio.sleep(0)
+            except LookupError:
+                continue  # a pod that was to be deleted has gone by itself
+        return []
 
 
 def inquiry_endpoint(settings: Settings, client: KubeClient, inquiries: Inquiries) -> InquiryEndpoint:

@@ -51,9 +51,7 @@ async def missing_features(client: KubeClient, settings: Settings) -> frozenset[
     Raises ``StartupError`` if a required permission is missing, or the API server does not say.
     """
     lease = lease_settings(settings)
-    permissions = needed(
-        leader_elect=settings.leader_elect, explain=settings.explain_listen is not None
-    )
+    permissions = needed(leader_elect=settings.leader_elect, explain=settings.explain_listen is not None)
     return await missing_among(client, permissions, lease_namespace=lease.namespace, lease_name=lease.name)
 
 

@@ -189,11 +189,15 @@ class Intake:
         else:
             self._add(obj, _POD, source, asked=True)
 
-    def cluster(self, now: float) -> Cluster:
-        """Complete and read everything that was taken in; pods that do not say when they started did so now."""
+    def cluster(self, now: float, advance: Callable[[int, int], None] = lambda done, total: None) -> Cluster:
+        """Complete and read everything that was taken in; pods that do not say when they started did so now.
+
+        ``advance`` is told how far it is.
+        """
         result = Cluster(skipped=self._skipped)
         holds = self._read_policies(result)
-        for item in self._items:
+        for done, item in enumerate(self._items):
+            advance(done, len(self._items))
             obj, name = item.obj, item.kind.name
             if name in _POLICY_KINDS:
                 continue

@@ -68,6 +68,14 @@ def cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
     "--search/--no-search", default=True, show_default=True, help="Look for what would get it placed."
 )
 @click.option(
+    "--server",
+    metavar="URL",
+    help="Ask a scheduler that runs with --explain-listen, by the kubeconfig's token, instead of listing the cluster.",
+)
+@click.option(
+    "--server-ca", metavar="FILE", help="Certificates that --server may be signed by; default: the system's."
+)
+@click.option(
     "-o", "--output", type=click.Choice(["table", "json", "html"]), default="table", show_default=True
 )
 def explain(
@@ -80,6 +88,8 @@ def explain(
     plugins: tuple[str, ...],
     node_ready_guard: bool,
     search: bool,
+    server: str | None,
+    server_ca: str | None,
     output: str,
 ) -> None:
     """Tell where POD could go and why not elsewhere, what it waits for, and what would get it placed.
@@ -95,9 +105,14 @@ def explain(
       moorage explain web-0 -n shop
       moorage explain shop/web-0 -o json | jq .wouldHelp
       moorage explain shop/web-0 -o html > why.html
+      moorage explain shop/web-0 --server http://127.0.0.1:10270
     """
     if "/" in pod:
         namespace, _, pod = pod.partition("/")
+    if server is not None:
+        if files or config or plugins or output == "html":
+            raise click.UsageError("--server goes with none of --cluster, --config, --plugin and -o html")
+        _ask(server, server_ca, kubeconfig, context, (namespace, pod), search=search, output=output)
     now = time.time()
     additions = load_plugins(plugins)
     intake = Intake(unknown_is_wrong=False, additions=additions)
@@ -113,6 +128,27 @@ def explain(
     show(
         explanation, {node.name: node for node in engine.snapshot.nodes if node is not None}, cluster, output
     )
+    sys.exit(FOUND)
+
+
+def _ask(
+    server: str,
+    ca: str | None,
+    kubeconfig: str | None,
+    context: str | None,
+    pod: tuple[str, str],
+    *,
+    search: bool,
+    output: str,
+) -> NoReturn:
+    """Show what a running scheduler says, and end."""
+    from moorage.cli.remote import RemoteError, ask  # few need a network
+
+    try:
+        record = ask(server, ca, kubeconfig, context, pod, search=search)
+    except RemoteError as error:
+        fail(str(error))
+    _write(record, output)
     sys.exit(FOUND)
 
 
@@ -168,12 +204,17 @@ def engine_config(
 def show(explanation: Explanation, nodes: Mapping[str, Node], cluster: Cluster, output: str) -> None:
     """Write the explanation to standard output; ``nodes`` are the engine's."""
     record: Mapping[str, Any] = explanation_record(explanation, nodes)
-    if output == "json":
-        click.echo(orjson.dumps(record, option=orjson.OPT_INDENT_2).decode())
-    elif output == "html":
+    if output == "html":
         from moorage.cli.pages import explanation_page  # few want it
 
         click.echo(explanation_page(explanation, record, list(nodes.values()), cluster.bound))
+    else:
+        _write(record, output)
+
+
+def _write(record: Mapping[str, Any], output: str) -> None:
+    if output == "json":
+        click.echo(orjson.dumps(record, option=orjson.OPT_INDENT_2).decode())
     else:
         from moorage.cli.explain_text import show_record
 

@@ -77,7 +77,8 @@ def read_cluster(intake: Intake, now: float, *, strict: bool) -> Cluster:
 
     What a cluster holds and we cannot read is left out with a warning; in files (``strict``) it ends the command.
     """
-    cluster = intake.cluster(now)
+    with progress("reading objects") as advance:
+        cluster = intake.cluster(now, advance)
     if intake.errors and strict:
         for problem in intake.errors:
             click.echo(f"error: {problem}", err=True)

@@ -13,8 +13,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-import numpy as np
-
 from moorage.core.attempts import Attempts
 from moorage.core.audits import AuditBudget, Audits
 from moorage.core.cache.assumptions import Assumptions
@@ -22,9 +20,8 @@ from moorage.core.cache.cache import Cache
 from moorage.core.claims import Claims
 from moorage.core.cycle.consultation import Asking, ExtenderError
 from moorage.core.cycle.reservation import reserve, unreserve
-from moorage.core.cycle.scheduling_cycle import Circumstances, best_of, explain, explain_pod
+from moorage.core.cycle.scheduling_cycle import Circumstances, explain, explain_pod
 from moorage.core.framework.answers import PluginError
-from moorage.core.framework.interface import Reads
 from moorage.core.framework.runner import Runner
 from moorage.core.intake import (
     bound_pods,
@@ -241,42 +238,9 @@ class Engine:
             None if held is None else held.preenqueue,
         )
 
-    def choose(self, pod: Pod, now: float) -> str | None:
-        """One of the nodes that ``evaluate`` calls best, without the record: the one known for longest.
-
-        None also for a pod that may not be tried now.  Raises PluginError.
-        """
-        self.snapshot.now = now
-        pod = self._as_known(pod)
-        if not self._may_be_tried(pod, now):
-            return None
-        _, rows = best_of(self._roster.runner_of(pod), pod, self._attempts.circumstances(pod))
-        return self.snapshot.name_at(int(rows[0])) if rows.size else None
-
-    def takers(self, pod: Pod, now: float) -> tuple[list[str], bool]:
-        """The nodes that would take the pod, and whether each would whatever comes to the others; raises PluginError.
-
-        None for a pod that may not be tried now.
-        """
-        self.snapshot.now = now
-        pod = self._as_known(pod)
-        if not self._may_be_tried(pod, now):
-            return [], True
-        screened = self._roster.runner_of(pod).screen(pod, self._attempts.circumstances(pod).nominated)
-        apart = not any(plugin.reads & Reads.CLUSTER for plugin, _ in screened.pre.active)
-        rows = np.flatnonzero(screened.feasible)
-        return [self.snapshot.name_at(row) for row in rows.tolist()], apart
-
-    def _may_be_tried(self, pod: Pod, now: float) -> bool:
-        return self._held(pod, now) is None and self._roster.runner_of(pod).pre_enqueue(pod) is None
-
     def hold_of(self, pod: Pod, now: float) -> Hold | None:
         """The policies' hold on a pod without gates, None if it may go."""
         return self._turns.hold_of(pod, now)
-
-    def runner_of(self, pod: Pod) -> Runner:
-        """What runs the plugins of the pod's profile, with those of its policies."""
-        return self._roster.runner_of(pod)
 
     def reserve(self, pod: Pod) -> Rejection | None:
         """Promise a pod what it is to get on ``pod.node_name``, as a cycle would that places it there.

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
+from ipaddress import ip_address
 from typing import Any
 
 PREFIX = "MOORAGE_"
@@ -42,7 +43,10 @@ class Listen:
     @property
     def loopback(self) -> bool:
         """Whether only this machine (or pod) can reach it."""
-        return self.host in ("localhost", "::1") or self.host.startswith("127.")
+        try:
+            return self.host == "localhost" or ip_address(self.host).is_loopback
+        except ValueError:  # a name, which may mean anything
+            return False
 
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"

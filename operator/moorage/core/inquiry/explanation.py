@@ -130,7 +130,10 @@ def _funnel(engine: Engine, pod: Pod, decision: Decision) -> Iterator[Stage]:
         refused[rejection.plugin] += 1
         by_plugin.setdefault(rejection.plugin, Counter()).update(rejection.reasons)
     left = engine.snapshot.node_count
-    order = {plugin.name: place for place, plugin in enumerate(engine.runner_of(pod).filters)}
+    order = {
+        plugin.name: place
+        for place, plugin in enumerate(engine.vantage(pod, engine.snapshot.now).runner.filters)
+    }
     for name in sorted(refused, key=lambda name: (order.get(name, -1 if "," in name else len(order)), name)):
         left -= refused[name]
         yield Stage(name, refused[name], left, dict(by_plugin[name]))

@@ -6,8 +6,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
+from moorage.core.cycle.scheduling_cycle import best_of
 from moorage.core.engine import Engine
 from moorage.core.framework.answers import PluginError
+from moorage.core.framework.interface import Reads
 from moorage.core.inquiry.trial import Change, as_pending, tried
 from moorage.core.model.decision import Decision
 from moorage.core.model.events import PodBound, PodGone
@@ -66,19 +70,41 @@ def place_all(engine: Engine, pods: Iterable[Pod], now: float, *, evict: bool = 
         if refusal is not None:
             yield Placed(pod, None, (), refusal)
             continue
-        node = engine.choose(pod, now)
+        node = choose(engine, pod, now)
         victims: tuple[Pod, ...] = ()
         if node is None:
             refusal = engine.evaluate(pod, now)
             if evict and refusal.preemption is not None:
                 victims = _evict(engine, refusal, now)
-                node = engine.choose(pod, now)
+                node = choose(engine, pod, now)
         if node is not None and _bind(engine, pod, node, now):
             refused.clear()
             yield Placed(pod, node, victims)
         else:
             refused[kind] = refusal = refusal or engine.evaluate(pod, now)
             yield Placed(pod, None, victims, refusal)
+
+
+def choose(engine: Engine, pod: Pod, now: float) -> str | None:
+    """One of the nodes that ``evaluate`` calls best, without the record: the one known for longest.
+
+    None also for a pod that may not be tried now.  Raises PluginError.
+    """
+    at = engine.vantage(pod, now)
+    if at.held is not None or at.runner.pre_enqueue(at.pod) is not None:
+        return None
+    _, rows = best_of(at.runner, at.pod, at.around)
+    return engine.snapshot.name_at(int(rows[0])) if rows.size else None
+
+
+def _takers(engine: Engine, pod: Pod, now: float) -> tuple[list[str], bool]:
+    """The nodes that would take the pod, and whether each would whatever comes to the others."""
+    at = engine.vantage(pod, now)
+    if at.held is not None or at.runner.pre_enqueue(at.pod) is not None:
+        return [], True
+    screened = at.runner.screen(at.pod, at.around.nominated)
+    apart = not any(plugin.reads & Reads.CLUSTER for plugin, _ in screened.pre.active)
+    return [engine.snapshot.name_at(row) for row in np.flatnonzero(screened.feasible).tolist()], apart
 
 
 def _bind(engine: Engine, pod: Pod, node: str, now: float) -> bool:
@@ -122,7 +148,7 @@ def _fill(engine: Engine, pod: Pod, copies: Iterator[Pod], now: float) -> Counte
     before = -1
     while not pod.volumes and nodes.total() > before:
         before = nodes.total()
-        names, apart = engine.takers(pod, now)
+        names, apart = _takers(engine, pod, now)
         if not apart:
             break
         for name, one in zip(names, copies, strict=False):

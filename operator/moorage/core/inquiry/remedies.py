@@ -11,6 +11,7 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from moorage.core.engine import Engine
+from moorage.core.inquiry.placing import choose
 from moorage.core.inquiry.trial import Change, as_pending, kind_of, one_more, tried
 from moorage.core.model.decision import Decision, Rejection
 from moorage.core.model.node import Node
@@ -64,8 +65,7 @@ def remedy_search(engine: Engine, pod: Pod, now: float) -> Generator[None, None,
         for evict in (False, True):
             mended: list[Remedy] = []
             for name in rejected[:_NODES_EACH]:
-                remedy = _repaired(engine, pod, now, base, name, evict=evict)
-                yield
+                remedy = yield from _repaired(engine, pod, now, base, name, evict=evict)
                 if remedy is not None and remedy.change not in [other.change for other in (*found, *mended)]:
                     mended.append(remedy)
             if mended:
@@ -98,7 +98,7 @@ def _cost(remedy: Remedy) -> tuple[int, int, str]:
 def _confirmed(engine: Engine, pod: Pod, now: float, change: Change) -> Remedy | None:
     """The change as a remedy, if the engine places the pod under it."""
     with tried(engine, change):
-        chosen = engine.evaluate(pod, now).chosen
+        chosen = choose(engine, pod, now)
     return None if chosen is None else Remedy(change, chosen)
 
 
@@ -154,7 +154,9 @@ def _shortage(engine: Engine, pod: Pod, name: str) -> float:
 # -- mending one node ----------------------------------------------------------------------------
 
 
-def _repaired(engine: Engine, pod: Pod, now: float, base: Change, name: str, *, evict: bool) -> Remedy | None:
+def _repaired(
+    engine: Engine, pod: Pod, now: float, base: Change, name: str, *, evict: bool
+) -> Generator[None, None, Remedy | None]:
     """Mend what the node is refused for, one complaint after the other; room is made by deleting pods, or added."""
     change = base
     for _ in range(_COMPLAINTS):
@@ -167,10 +169,11 @@ def _repaired(engine: Engine, pod: Pod, now: float, base: Change, name: str, *, 
             if node is None or node.name != name or rejection is None:
                 return None
             mended = None if evict and rejection.plugin in _CROWDED else _mended(engine, pod, node, rejection)
+        yield
         if mended is not None:
             change = replace(change, nodes={**change.nodes, name: mended})
         elif evict and not change.without:
-            change = _without_pods(engine, pod, now, change, name)
+            change = yield from _without_pods(engine, pod, now, change, name)
             if not change.without:
                 return None
         else:
@@ -241,7 +244,9 @@ def _set(labels: dict[str, str], requirement: Requirement) -> bool:
     return requirement.admits(labels.get(key))
 
 
-def _without_pods(engine: Engine, pod: Pod, now: float, change: Change, name: str) -> Change:
+def _without_pods(
+    engine: Engine, pod: Pod, now: float, change: Change, name: str
+) -> Generator[None, None, Change]:
     """The change with the fewest, least important pods of the node deleted that make it fit; as it was if none do."""
     pods = [p for p in engine.cache.pods_on(name) if p.priority < _CRITICAL and p.uid != pod.uid]
     pods.sort(key=lambda p: (p.priority, -(p.started or 0.0), p.key))
@@ -256,11 +261,13 @@ def _without_pods(engine: Engine, pod: Pod, now: float, change: Change, name: st
         return change
     low, high = 1, len(pods)
     while low < high:
+        yield
         middle = (low + high) // 2
         low, high = (low, middle) if fits(pods[:middle]) else (middle + 1, high)
     going = pods[:high]
     for kept in reversed(going[-_PICKED:]):  # the most important first
         fewer = [other for other in going if other is not kept]
+        yield
         if fewer and fits(fewer):
             going = fewer
     return replace(change, without=tuple(going))
