@@ -71,6 +71,7 @@ def test_only_who_may_get_the_pod_gets_an_explanation(control_plane: ControlPlan
         shown = CliRunner().invoke(main, [*words, str(control_plane.folder / "seller.kubeconfig")])
         assert shown.exit_code == 0, shown.output
         assert "In the queue (" in shown.stdout
+        assert "Last attempts" in shown.stdout
         assert "more cpu on node a: it goes to a" in shown.stdout
         refused = CliRunner().invoke(main, [*words, str(control_plane.folder / "stranger.kubeconfig")])
         assert refused.exit_code == 2

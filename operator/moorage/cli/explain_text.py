@@ -33,6 +33,9 @@ def show_record(record: Mapping[str, Any]) -> None:
         for node, rejection in decision["filtered"].items():
             refusals.add_row(node, rejection["plugin"], ", ".join(rejection["reasons"]))
         out.print(refusals)
+    if record.get("attempts"):
+        out.print()
+        out.print(_attempts(record["attempts"]))
     for line in _help(record):
         click.echo(line)
 
@@ -78,6 +81,14 @@ def _funnel(record: Mapping[str, Any]) -> Any:
     for stage in record["funnel"]:
         why = "\n".join(f"{count} {reason}" for reason, count in stage["reasons"].items())
         result.add_row(stage["plugin"], str(stage["refused"]), str(stage["left"]), why)
+    return result
+
+
+def _attempts(attempts: Sequence[Mapping[str, Any]]) -> Any:
+    result = table("Last attempts", "At", "Number", "Result", "Why")
+    for one in attempts:
+        why = f"on node {one['node']}" if one["node"] else one["message"]
+        result.add_row(one["at"], str(one["number"]), one["result"], why)
     return result
 
 
