@@ -19,6 +19,11 @@ def test_it_is_the_comparison_of_the_exact_products(pairs, percent, negative):
     assert found.tolist() == [sign * p * 100 >= sign * percent * w for p, w in pairs]
 
 
+def test_what_is_missing_of_a_whole_number_is_missing():
+    part, whole = np.array([1, 2]), np.array([3, 3])
+    assert at_least(part, 50, whole, 3).tolist() == [False, True]
+
+
 @pytest.mark.parametrize("peak", [1, 1 << 60])
 def test_no_nodes_are_no_special_case(peak):
     none = np.zeros(0, dtype=np.int64)

@@ -8,6 +8,7 @@ from tests.kit.models import make_pod
 from tests.kit.policies import BLUE, RED, selects
 
 X, Y = make_pod("a", labels={"app": "x"}), make_pod("a", labels={"app": "y"})
+OTHERS = make_pod("a", labels={"tier": ""})
 TIER = make_pod("a", labels={"app": "x", "tier": ""})
 
 
@@ -21,6 +22,7 @@ def event(old, new):
         (None, X, True, True),
         (X, None, True, True),
         (None, Y, False, False),
+        (None, OTHERS, False, False),  # a policy selects it, but not one of these
         (X, Y, True, True),
         (Y, X, True, True),
         (X, X, True, False),
