@@ -17,6 +17,7 @@ from moorage.core.cycle.reservation import Waiting, permit, refusal_text, reserv
 from moorage.core.cycle.scheduling_cycle import Circumstances, Outcome, schedule, schedule_pod
 from moorage.core.framework.answers import PluginError
 from moorage.core.framework.runner import Runner
+from moorage.core.framework.watching import Phase, enter
 from moorage.core.model.cluster_event import Action, ClusterEvent, Resource
 from moorage.core.model.decision import Rejection
 from moorage.core.model.events import BindFailure, VolumesNotPrepared
@@ -117,6 +118,7 @@ class Attempts:
 
     def _ended(self, runner: Runner, queued: QueuedPod, outcome: Outcome, now: float) -> list[Instruction]:
         """Place the pod where the cycle says, or tell why nowhere; raises PluginError."""
+        enter(Phase.POLICIES)
         pod = self._as_promised(queued.pod)
         if outcome.row is None:
             held = self._policies.held_by(runner, pod)
@@ -125,7 +127,9 @@ class Attempts:
             real = Answer(np.array([outcome.row], dtype=np.int64))
         audited = self._policies.audit(pod, real, self.circumstances(pod), now)
         if outcome.row is None:
+            enter(Phase.TELL)
             return [*self._unschedulable(runner, queued, outcome, real.held, now), *audited]
+        enter(Phase.PLACE)
         return [*self._place(runner, queued, outcome.row, outcome.feasible, now), *audited]
 
     # -- waiting for extenders -------------------------------------------------------------------
@@ -346,7 +350,11 @@ class Attempts:
         evicting = any(isinstance(instruction, Evict) for instruction in instructions)
         message = f"{held}: {failure.message}" if held else failure.message
         plugins = failure.diagnosis.plugins
-        instructions += self._refused(queued, message, plugins, now, nomination, POLICY_HOLD if held else "")
+        reason = POLICY_HOLD if held else ""
+        tried = remedy is not None
+        instructions += self._refused(
+            queued, message, plugins, now, nomination, reason, preemption_tried=tried
+        )
         instructions += self._policies.refused(queued, runner, plugins, failure.diagnosis.reasons(), now)
         if evicting:
             self._queue.hold(pod.uid, now)  # until it is known that all victims were asked to go
@@ -368,10 +376,17 @@ class Attempts:
         now: float,
         nomination: str | None = None,
         reason: str = "",
+        *,
+        preemption_tried: bool = False,
     ) -> list[Instruction]:
         self._queue.requeue(queued.pod.uid, plugins, now)
-        result = AttemptResult.UNSCHEDULABLE
-        attempted = self._attempted(queued, result, plugins=tuple(sorted(plugins)), message=message)
+        attempted = self._attempted(
+            queued,
+            AttemptResult.UNSCHEDULABLE,
+            plugins=tuple(sorted(plugins)),
+            message=message,
+            preemption_tried=preemption_tried,
+        )
         return [*_tell(queued.pod, reason or "Unschedulable", message, nomination), attempted]
 
     def failed_with_error(
@@ -392,6 +407,7 @@ class Attempts:
         feasible_nodes: int = 0,
         plugins: tuple[str, ...] = (),
         message: str = "",
+        preemption_tried: bool = False,
     ) -> Attempted:
         pod = queued.pod
         return Attempted(
@@ -404,6 +420,7 @@ class Attempts:
             feasible_nodes,
             plugins,
             message,
+            preemption_tried,
         )
 
 

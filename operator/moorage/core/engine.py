@@ -17,6 +17,7 @@ from moorage.core.attempts import Attempts
 from moorage.core.audits import AuditBudget, Audits
 from moorage.core.cache.assumptions import Assumptions
 from moorage.core.cache.cache import Cache
+from moorage.core.cache.overcommits import Overcommits
 from moorage.core.claims import Claims
 from moorage.core.cycle.consultation import Asking, ExtenderError
 from moorage.core.cycle.reservation import reserve, unreserve
@@ -106,6 +107,7 @@ class Engine:
         self.config = config = config or EngineConfig()
         self.snapshot = Snapshot()
         self.cache = Cache(self.snapshot)
+        self.overcommits = Overcommits(self.cache)
         self.policies = PolicyBook(self.snapshot.namespaces.labels)
         self.snapshot.selected.follow(self.policies.selects)
         self._roster = roster = Roster(config.profiles, self.snapshot, self.policies)
@@ -138,6 +140,7 @@ class Engine:
         )
         self._state = State(
             cache=self.cache,
+            overcommits=self.overcommits,
             roster=roster,
             queue=self.queue,
             nominator=self.nominator,

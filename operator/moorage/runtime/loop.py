@@ -12,9 +12,10 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any
 
+from moorage.core.framework.watching import watched
 from moorage.core.model.events import Event, ExtenderAnswered, PodFetched
 from moorage.core.model.extender import Answer, NoAnswer
 from moorage.core.model.instructions import (
@@ -42,6 +43,7 @@ from moorage.runtime.ports import (
     PodReadError,
     Recorder,
     StatusWriter,
+    StepWatch,
     VolumeWriter,
 )
 
@@ -76,6 +78,7 @@ class SchedulingLoop:
         turn_budget: float = 0.02,
         grace: float = 10.0,
         extenders: ExtenderCaller | None = None,
+        watch: StepWatch | None = None,
     ) -> None:
         self._engine = engine
         self._evictor = evictor
@@ -89,6 +92,7 @@ class SchedulingLoop:
         self._turn_budget = turn_budget
         self._grace = grace
         self._extenders = extenders
+        self._watch = watch
         self.binding = BindingCycle(
             binder=binder,
             status=status,
@@ -186,7 +190,7 @@ class SchedulingLoop:
             started = time.perf_counter()
             if started >= until:
                 return engine.ready(now)
-            instructions = engine.step(now)
+            instructions = self._step(now)
             if not instructions:
                 if engine.ready(now):
                     continue
@@ -194,6 +198,12 @@ class SchedulingLoop:
             self._meter.cycle(instructions, time.perf_counter() - started)
             self._carry_out(instructions, tasks)
         return False  # a bind that ends wakes us
+
+    def _step(self, now: float) -> Sequence[Instruction]:
+        if self._watch is None:
+            return self._engine.step(now)
+        self._watch.begin()
+        return watched(self._watch, self._engine.step, now)
 
     def _carry_out(self, instructions: Iterable[Instruction], tasks: asyncio.TaskGroup) -> None:
         for instruction in instructions:

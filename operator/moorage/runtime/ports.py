@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
+from moorage.core.framework.watching import Watch
 from moorage.core.model.events import (
     BindFailed,
     BindSucceeded,
@@ -154,6 +155,14 @@ class PodReader(Protocol):
 
 class PodReadError(Exception):
     """The live pod could not be read now; nothing is known about it."""
+
+
+class StepWatch(Watch, Protocol):
+    """Looks on at every step of the engine."""
+
+    def begin(self) -> None:
+        """A step is about to be made."""
+        ...
 
 
 class Meter(Protocol):

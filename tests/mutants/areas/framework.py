@@ -90,8 +90,8 @@ MUTATIONS = (
     _queue.mutation("backoff without end", "float(min(initial", "float(max(initial"),
     _queue.mutation(
         "backoff is over at once",
-        "if queued.backoff_until > now:\n            self._move(queued, Place.BACKOFF",
-        "if queued.backoff_until < now:\n            self._move(queued, Place.BACKOFF",
+        "Place.BACKOFF if queued.backoff_until > now",
+        "Place.BACKOFF if queued.backoff_until < now",
     ),
     _queue.mutation(
         "flushed too late",
@@ -114,8 +114,8 @@ MUTATIONS = (
     ),
     _order.mutation(
         "a try does not make it wait its turn",
-        "        queued.rejectors = rejectors\n        queued.age_from = now\n",
-        "        queued.rejectors = rejectors\n",
+        "        self._reject(queued, rejectors)\n        queued.age_from = now\n",
+        "        self._reject(queued, rejectors)\n",
     ),
     _order.mutation(
         "those that back off come first",

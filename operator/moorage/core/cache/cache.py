@@ -16,6 +16,7 @@ node's row while there is one.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from moorage.core.model.node import Node
@@ -54,6 +55,10 @@ class Cache:
     def state(self, uid: str) -> PodState | None:
         """What is known of a pod that takes room, None if nothing is."""
         return self._pods.get(uid)
+
+    def states(self) -> Iterable[PodState]:
+        """Every pod that takes room."""
+        return self._pods.values()
 
     def pods_on(self, node_name: str) -> list[Pod]:
         """The pods that take room on a node, whether or not the node itself is known."""

@@ -21,6 +21,7 @@ from moorage.core.framework.diagnosis import Diagnosis
 from moorage.core.framework.points import Point
 from moorage.core.framework.post_filter import Candidate, FailedAttempt, PostFiltered, PostFilterPlugin
 from moorage.core.framework.runner import Runner, Screened
+from moorage.core.framework.watching import Phase, enter
 from moorage.core.model.decision import Decision, Preemption
 from moorage.core.model.extender import Extender
 from moorage.core.model.pod import Pod
@@ -65,16 +66,19 @@ class Outcome:
 
 def schedule_pod(runner: Runner, pod: Pod, around: Circumstances, rng: np.random.Generator) -> Outcome:
     """Choose a node for the pod, whom no extender concerns; raises PluginError."""
+    enter(Phase.FILTER)
     screened = runner.screen(pod, around.nominated)
     row = _nominated_row(runner, pod, screened)
     if row is not None:
         return Outcome(row, 1)
     rows = np.flatnonzero(screened.feasible)
     if not rows.size:
+        enter(Phase.DIAGNOSE)
         diagnosis = runner.diagnose(pod, screened.pre, around.nominated)
         return Outcome(None, 0, Failure(diagnosis, _post_filter(runner, pod, screened, diagnosis, around)))
     if rows.size == 1:
         return Outcome(int(rows[0]), 1)
+    enter(Phase.SCORE)
     totals = score_nodes(runner, pod, screened, rows)
     return Outcome(pick(best_rows(rows, totals), rng), int(rows.size))
 
@@ -101,6 +105,7 @@ def schedule(
     extenders = runner.concerned(pod)
     if not extenders:
         return schedule_pod(runner, pod, look(), rng)
+    enter(Phase.FILTER)
     talk = Consultation(runner, pod, look, extenders)
     row = _nominated_row(runner, pod, talk.screened)
     if row is not None and (yield from talk.nominated(row)):
@@ -112,6 +117,7 @@ def schedule(
     if rows.size > 1:
         rows, given = yield from talk.prioritize(rows)
     if not rows.size:
+        enter(Phase.DIAGNOSE)
         diagnosis = _diagnose(runner, pod, talk)
         remedy = _post_filter(runner, pod, talk.screened, diagnosis, talk.around)
         if remedy is not None:
@@ -119,6 +125,7 @@ def schedule(
         return Outcome(None, 0, Failure(diagnosis, remedy))
     if rows.size == 1:
         return Outcome(int(rows[0]), 1)
+    enter(Phase.SCORE)
     totals = score_nodes(runner, pod, talk.screened, rows)
     _add(totals, given, rows, runner)
     return Outcome(pick(best_rows(rows, totals), rng), int(rows.size))
@@ -158,6 +165,7 @@ def _post_filter(
     """Ask the PostFilter plugins in order, until one of them has a remedy; None where there is no node at all."""
     if not runner.snapshot.node_count:
         return None
+    enter(Phase.PREEMPT)
     attempt = FailedAttempt(runner, screened.pre, diagnosis, around.nominated, around.budgets, around.awaited)
     answers: list[PostFiltered] = []
     for plugin in runner.at(Point.POST_FILTER):

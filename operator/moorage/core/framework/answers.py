@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from moorage.core.framework.interface import FilterPlugin, Plugin, ScorePlugin, Verdict
+from moorage.core.framework.watching import NOW, tell_of
 from moorage.core.model.decision import Code, Rejection
 from moorage.core.snapshot.view import Nodes
 
@@ -32,7 +33,10 @@ class PluginError(Exception):
 
 def guarded(plugin: Plugin, point: str, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Call a plugin; whatever it raises becomes a PluginError that names it, unless it is one already."""
+    watch = NOW.calls
     try:
+        if watch is not None:
+            return tell_of(watch, plugin.name, point, call, *args, **kwargs)
         return call(*args, **kwargs)
     except PluginError:
         raise

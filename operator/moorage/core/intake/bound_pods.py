@@ -23,6 +23,8 @@ def _bound(state: State, event: PodBound, now: float) -> None:
     if pod.deleting:
         state.preemptions.seen_going(pod.uid)
     before = state.cache.add(pod)
+    if before is None or before.assumed or before.node_name != pod.node_name:
+        state.overcommits.arrived(pod)
     if before is None or before.assumed:
         state.wake(ClusterEvent(Resource.ASSIGNED_POD, Action.ADD, None, pod), now)
     if before is None:

@@ -10,6 +10,7 @@ from moorage.core.attempts import Attempts
 from moorage.core.audits import Audits
 from moorage.core.cache.assumptions import Assumptions
 from moorage.core.cache.cache import Cache
+from moorage.core.cache.overcommits import Overcommits
 from moorage.core.cache.pod_changes import assigned_event
 from moorage.core.intake.roster import Roster
 from moorage.core.model.cluster_event import Action, ClusterEvent, Resource
@@ -28,6 +29,7 @@ class State:
     """The parts of the engine.  ``outbox`` holds the instructions that follow from events, for the next step."""
 
     cache: Cache
+    overcommits: Overcommits
     roster: Roster
     queue: SchedulingQueue
     nominator: Nominator

@@ -161,6 +161,7 @@ class Attempted:
 
     ``attempts`` counts this one; ``added`` is the engine time at which the pod entered the queue;
     ``plugins`` are those that rejected it.  ``SCHEDULED`` means that a node was chosen, not yet that it is bound.
+    ``preemption_tried``: it was looked for pods to evict, with or without success.
     """
 
     ref: PodRef
@@ -172,6 +173,7 @@ class Attempted:
     feasible_nodes: int = 0
     plugins: tuple[str, ...] = ()
     message: str = ""
+    preemption_tried: bool = False
 
 
 @dataclass(frozen=True, slots=True)

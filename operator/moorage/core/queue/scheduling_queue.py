@@ -17,6 +17,7 @@ from moorage.core.model.cluster_event import ClusterEvent
 from moorage.core.model.instructions import Fault
 from moorage.core.model.pod import Pod
 from moorage.core.model.policy import Backoff, Policy
+from moorage.core.queue.figures import Cause, QueueFigures, cause_of
 from moorage.core.queue.in_flight import InFlight
 from moorage.core.queue.line import Line
 from moorage.core.queue.unschedulable import UnschedulablePods, Wakes
@@ -115,6 +116,7 @@ class SchedulingQueue:
         self._tickets = 0
         self._next_flush = 0.0
         self._in_flight = InFlight()
+        self.figures = QueueFigures()
 
     def configure(self, settings: QueueSettings) -> None:
         """Backoffs that begin from now on last as these settings say."""
@@ -168,8 +170,10 @@ class SchedulingQueue:
         queued = QueuedPod(pod, now, Place.GATED, now, now, now)
         self._pods[pod.uid] = queued
         self._counts[Place.GATED] += 1
-        if not gated:
-            self._move(queued, Place.ACTIVE, now)
+        if gated:
+            self.figures.came(Place.GATED, Cause.POD_ADDED)
+        else:
+            self._move(queued, Place.ACTIVE, now, Cause.POD_ADDED)
         return queued
 
     def update(self, pod: Pod, now: float) -> QueuedPod:
@@ -197,13 +201,13 @@ class SchedulingQueue:
             queued.added = now
             if not keeps_age:
                 queued.age_from = now
-            self._move(queued, Place.ACTIVE, now)
+            self._move(queued, Place.ACTIVE, now, Cause.POLICY if keeps_age else Cause.GATE_CHANGED)
 
     def gate(self, uid: str, now: float) -> None:
         """The pod may not be tried for the time being."""
         queued = self._pods[uid]
         if queued.place is not Place.IN_FLIGHT:
-            self._move(queued, Place.GATED, now)
+            self._move(queued, Place.GATED, now, Cause.POLICY)
 
     def hold(self, uid: str, now: float) -> None:
         """Keep a waiting pod from being tried until ``end_hold``, whatever happens (its victims are being evicted)."""
@@ -220,7 +224,7 @@ class SchedulingQueue:
             return
         queued = self._pods[uid]
         if self._held.pop(uid):
-            self._reactivate(queued, now)
+            self._reactivate(queued, now, Cause.TOLD_TO)
         else:
             self._move(queued, Place.UNSCHEDULABLE, now)
 
@@ -229,7 +233,7 @@ class SchedulingQueue:
         queued = self._pods[uid]
         self._in_flight.end(uid)
         queued.attempts -= 1
-        self._move(queued, Place.GATED, now)
+        self._move(queued, Place.GATED, now, Cause.POLICY)
 
     def remove(self, uid: str) -> QueuedPod | None:
         """The pod is bound, finished or deleted; returns its entry if it was here."""
@@ -240,6 +244,7 @@ class SchedulingQueue:
         if queued.place is Place.IN_FLIGHT:
             self._in_flight.end(uid)
         self._leave(queued)
+        self._reject(queued, frozenset())
         queued.ticket = queued.turn_ticket = -1
         self._left(uid)
         return queued
@@ -253,6 +258,8 @@ class SchedulingQueue:
         if uid is None:
             return None
         queued = self._pods[uid]
+        if queued.place is Place.BACKOFF:
+            self.figures.came(Place.ACTIVE, Cause.TAKEN_EARLY)
         queued.attempts += 1
         self._move(queued, Place.IN_FLIGHT, now)
         self._in_flight.begin(queued.pod.uid)
@@ -264,36 +271,36 @@ class SchedulingQueue:
         missed = self._in_flight.end(uid)
         queued.unschedulable_count += 1
         queued.error_count = 0
-        queued.rejectors = rejectors
+        self._reject(queued, rejectors)
         queued.age_from = now
         queued.backoff_until = now + self._backoff_seconds(queued.pod, queued.unschedulable_count)
         queued.backs_off_from_error = False
         if missed is None or any(self._unschedulable.helps(queued, event) for event in missed):
-            self._move(queued, Place.BACKOFF, now)
+            self._move(queued, Place.BACKOFF, now, Cause.FAILED)
         else:
-            self._move(queued, Place.UNSCHEDULABLE, now)
+            self._move(queued, Place.UNSCHEDULABLE, now, Cause.FAILED)
 
     def retry_after_error(self, uid: str, now: float, at_least: float = 0.0) -> None:
         """The try failed for a reason that is not the cluster's state; it backs off, at least that many seconds."""
         queued = self._pods[uid]
         self._in_flight.end(uid)
         queued.error_count += 1
-        queued.rejectors = frozenset()
+        self._reject(queued, frozenset())
         queued.age_from = now
         queued.backoff_until = now + max(self._backoff_seconds(queued.pod, queued.error_count), at_least)
         queued.backs_off_from_error = True
-        self._move(queued, Place.BACKOFF, now)
+        self._move(queued, Place.BACKOFF, now, Cause.FAILED)
 
     def activate(self, uid: str, now: float) -> None:
         """Let a waiting pod be tried again at once, without waiting for a change or the end of its backoff."""
         queued = self._pods.get(uid)
         if queued is not None and queued.place in (Place.UNSCHEDULABLE, Place.BACKOFF):
-            self._move(queued, Place.ACTIVE, now)
+            self._move(queued, Place.ACTIVE, now, Cause.TOLD_TO)
 
     def retry_now(self, uid: str, now: float) -> None:
         """The try came to nothing through no fault of the pod: it is active again."""
         self._in_flight.end(uid)
-        self._move(self._pods[uid], Place.ACTIVE, now)
+        self._move(self._pods[uid], Place.ACTIVE, now, Cause.FAILED)
 
     def _backoff_seconds(self, pod: Pod, count: int) -> float:
         """A policy that sets only one end of the range moves the other one with it where they would cross."""
@@ -311,8 +318,9 @@ class SchedulingQueue:
         for uid, helped in self._held.items():
             if uid != but and not helped:
                 self._held[uid] = self._unschedulable.helps(self._pods[uid], event)
+        cause = cause_of(event.resource, event.action)
         for queued in woken:
-            self._reactivate(queued, now)
+            self._reactivate(queued, now, cause)
         return len(woken)
 
     def wake_all(self, scheduler_names: Collection[str], now: float) -> None:
@@ -320,7 +328,7 @@ class SchedulingQueue:
         self._in_flight.lose_track()
         for queued in self._unschedulable.everyone():
             if queued.pod.spec.scheduler_name in scheduler_names:
-                self._reactivate(queued, now)
+                self._reactivate(queued, now, Cause.PROFILE)
         for uid in self._held:
             if self._pods[uid].pod.spec.scheduler_name in scheduler_names:
                 self._held[uid] = True
@@ -333,7 +341,7 @@ class SchedulingQueue:
         elif queued.place is Place.IN_FLIGHT:
             self._in_flight.lose_track_of(uid)
         elif queued.place is Place.UNSCHEDULABLE:
-            self._reactivate(queued, now)
+            self._reactivate(queued, now, Cause.POLICY)
 
     def regroup(self, uid: str) -> None:
         """The plugins that the pod waits for are others now, though of the same names."""
@@ -349,34 +357,37 @@ class SchedulingQueue:
         elif uid in self._held:
             self._held[uid] = self._held[uid] or self._unschedulable.helps(queued, event)
         elif queued.place is Place.UNSCHEDULABLE and self._unschedulable.helps(queued, event):
-            self._reactivate(queued, now)
+            self._reactivate(queued, now, cause_of(event.resource, event.action))
 
     def drain_faults(self) -> list[Fault]:
         """What hints have raised since the last call."""
         return self._unschedulable.drain_faults()
 
-    def _reactivate(self, queued: QueuedPod, now: float) -> None:
-        if queued.backoff_until > now:
-            self._move(queued, Place.BACKOFF, now)
-        else:
-            self._move(queued, Place.ACTIVE, now)
+    def _reactivate(self, queued: QueuedPod, now: float, cause: str) -> None:
+        self._move(queued, Place.BACKOFF if queued.backoff_until > now else Place.ACTIVE, now, cause)
+
+    def _reject(self, queued: QueuedPod, rejectors: frozenset[str]) -> None:
+        if rejectors is not queued.rejectors:
+            self.figures.rejections(queued.rejectors, rejectors, queued.pod.spec.scheduler_name)
+            queued.rejectors = rejectors
 
     def _release(self, now: float) -> None:
         """Activate pods whose backoff is over, and flush those that waited too long for a change."""
         while (ends := self._backoff.first_key()) is not None and ends <= now:
             uid = self._backoff.pop()
             if uid is not None:
-                self._move(self._pods[uid], Place.ACTIVE, now)
+                self._move(self._pods[uid], Place.ACTIVE, now, Cause.BACKOFF_OVER)
         if now >= self._next_flush:
             self._next_flush = now + self._settings.flush_every
             for queued in self._unschedulable.everyone():
                 if now - queued.since >= self._settings.flush_after:
-                    self._reactivate(queued, now)
+                    self._reactivate(queued, now, Cause.WAITED_LONG)
 
     # -- places ----------------------------------------------------------------------------------
 
-    def _move(self, queued: QueuedPod, place: Place, now: float) -> None:
+    def _move(self, queued: QueuedPod, place: Place, now: float, cause: str = "") -> None:
         self._leave(queued)
+        self.figures.came(place, cause)
         uid = queued.pod.uid
         queued.place = place
         queued.since = now

@@ -101,6 +101,10 @@ class Snapshot:
         """The row of a node, None if there is no such node."""
         return self._row_of.get(node_name)
 
+    def node_names(self) -> list[str]:
+        """The nodes there are."""
+        return list(self._row_of)
+
     def node_at(self, row: int) -> Node:
         """The node on that row; raises LookupError for a free row."""
         node = self.nodes[row]
