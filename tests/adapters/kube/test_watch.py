@@ -558,6 +558,37 @@ async def test_refresh_lists_again_when_no_bookmark_comes(api):
         assert mirror.take() == ["+a"]
 
 
+async def test_refresh_lists_few_objects_at_once(api):
+    """And tells of what has changed only."""
+    api.put(NODES, node("a"))
+    api.put(NODES, node("gone"))
+    mirror = Mirror()
+    reflector = mirror.reflector(api, pace=replace(HURRY, few=2))
+    async with running(reflector):
+        await watching(reflector, api)
+        mirror.take()
+        api.mute()  # a stream that lags
+        api.put(NODES, node("b"))
+        api.remove(NODES, "gone")
+        await reflector.refresh(patience=1000)
+        assert mirror.take() == ["+b", "-gone"]
+        assert reflector.lists == 2
+
+
+async def test_refresh_waits_for_a_bookmark_where_there_are_more(api):
+    for name in "abc":
+        api.put(NODES, node(name))
+    mirror = Mirror()
+    reflector = mirror.reflector(api, pace=replace(HURRY, few=2))
+    async with running(reflector):
+        await watching(reflector, api)
+        api.mute()
+        api.put(NODES, node("d"))
+        await reflector.refresh()
+        assert mirror.state.keys() == {"a", "b", "c", "d"}
+        assert reflector.lists == 1
+
+
 async def test_refresh_before_the_first_list_waits_for_it(api):
     api.put(NODES, node("a"))
     api.on("GET", "watch=true", Delay(0.1, first=True))

@@ -125,6 +125,11 @@ class LeaderElector:
         """Whether we lead now and for ``margin`` seconds more.  Cheap: ask right before each write."""
         return self._clock() + margin < self.valid_until
 
+    @property
+    def valid_for(self) -> float:
+        """For how many seconds the lease is surely ours; 0 if it is not."""
+        return max(0.0, self.valid_until - self._clock())
+
     async def run(self) -> None:
         """Campaign, lead, campaign again, until cancelled; then release the lease."""
         try:
@@ -142,9 +147,12 @@ class LeaderElector:
     # --- The two states ---
 
     async def _campaign(self) -> None:
-        """Return once we hold the lease."""
+        """Return once we hold the lease.
+
+        Looks more often than a leader renews: a lease that was released is to be taken within half a second or so.
+        """
         while not await self._attempt(self.settings.renew_deadline):
-            await asyncio.sleep(self.settings.retry_period * self._rng.uniform(1.0, 1.2))
+            await asyncio.sleep(self.settings.retry_period * self._rng.uniform(0.2, 0.25))
 
     async def _stay(self) -> None:
         """Renew, and return when the lease is lost; never later than it runs out."""

@@ -82,6 +82,7 @@ class Pace:
     longest_delay: float = 30.0
     slice: float = 0.015  # objects are applied so long, twice that at most, before the loop gets a turn
     page: int = 500
+    few: int = 0  # a collection of no more objects is listed anew at `refresh`, which is soon done
 
 
 class Reflector(Generic[T]):
@@ -177,9 +178,9 @@ class Reflector(Generic[T]):
         """Return when the receiver's state is at least as new as this call.
 
         For a new leader, whose stream may lag behind what the old one has bound.  The collection's version
-        is asked for, and the stream begun anew where it stands with a short time-out, which makes the server
-        send a bookmark within about a second; if that is not enough after ``patience`` seconds, all is
-        listed again.  Raises ``KubeError`` if the version cannot be read.
+        is asked for.  A small one is then listed anew.  Of a large one the stream is begun anew where it stands
+        with a short time-out, which makes the server send a bookmark within about a second; if that is not
+        enough after ``patience`` seconds, all is listed again.  Raises ``KubeError`` if the version cannot be read.
         """
         answer = await self._client.get(self._target.path, params=self._target.params() | {"limit": 1})
         goal = _number(answer["metadata"]["resourceVersion"])
@@ -188,6 +189,8 @@ class Reflector(Generic[T]):
         self._goal = max(self._goal, goal)
         self._reached.clear()
         if self.synced:
+            if len(self) <= self._pace.few:
+                self._version = ""
             self._interrupt()
         try:
             async with asyncio.timeout(patience):
