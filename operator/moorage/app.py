@@ -25,10 +25,14 @@ from moorage.adapters.kube.raw_objects import RawObjects
 from moorage.adapters.kube.read import KubePodReader
 from moorage.adapters.kube.watch import Pace
 from moorage.adapters.policy.pod_expressions import PodExpressions
+from moorage.adapters.telemetry.debug.endpoint import DebugEndpoint
 from moorage.adapters.telemetry.endpoint import Endpoint
 from moorage.adapters.telemetry.metrics import Metrics
+from moorage.adapters.telemetry.observer import Observer
+from moorage.assembly.dumps import dumps_of
 from moorage.assembly.gauges import measure_lag, refresh_gauges
 from moorage.assembly.inquiries import AttemptLog, Inquiries, inquiry_endpoint
+from moorage.assembly.observation import observe, tell_of_overcommits
 from moorage.assembly.pending_pods import PendingPods
 from moorage.assembly.policies import Policies
 from moorage.assembly.scheduling import first_scheduling, keep_for, scheduling_by
@@ -44,7 +48,7 @@ from moorage.plugins.watch import Watch
 from moorage.runtime.audit_budget import AuditBudget
 from moorage.runtime.clock import SteadyClock
 from moorage.runtime.loop import SchedulingLoop
-from moorage.runtime.settings import Settings
+from moorage.runtime.settings import Listen, Settings
 from moorage.runtime.supervisor import Supervisor
 
 logger = logging.getLogger(__name__)
@@ -54,6 +58,8 @@ _GRACE = 10.0
 #: stay under 50 ms.
 _TURN, _SLICE = 0.015, 0.008
 _STUCK_LOOP = 15.0
+#: Objects that are listed within a fraction of a second.
+_FEW = 2_000
 
 
 class App:
@@ -75,6 +81,7 @@ class App:
         self._off = off
         clock = SteadyClock()
         self.metrics = Metrics(clock)
+        observer = Observer(self.metrics, slow=settings.slow_decision)
         self._config_file = None
         if settings.config is not None:
             self._config_file = ConfigFile(
@@ -120,7 +127,7 @@ class App:
             controller=names[0],
             off=off,
         )
-        attempts = AttemptLog(self.metrics, clock)
+        attempts = AttemptLog(observer, clock)
         self.loop = SchedulingLoop(
             self.engine,
             binder=writers.binder,
@@ -130,12 +137,13 @@ class App:
             recorder=writers.recorder,
             reader=reader,
             clock=clock,
-            meter=self.metrics if settings.explain_listen is None else attempts,
+            meter=observer if settings.explain_listen is None else attempts,
             may_schedule=self._may_schedule,
             max_binds=settings.max_binds,
             turn_budget=_TURN,
             grace=_GRACE,
             extenders=self._extenders,
+            watch=observer.timer,
         )
         self._pending = PendingPods(
             client,
@@ -156,7 +164,7 @@ class App:
             budgets="preemption" not in off,
             workloads="default spreading" not in off,
             device_classes=DEVICE_CLASSES not in off,
-            pace=Pace(silence=settings.watch_silence, slice=_SLICE),
+            pace=Pace(silence=settings.watch_silence, slice=_SLICE, few=_FEW),
             raw=self._raw,
         )
         self.policies = Policies(
@@ -173,11 +181,13 @@ class App:
             status="status of policies" not in off,
         )
         self._endpoint = Endpoint(self.metrics, healthy=self.trouble, ready=self.unready)
+        self._debug = DebugEndpoint(dumps_of(self.engine, client, clock))
         self.metrics.on_scrape(self._refresh_gauges)
         self._explanations = None
         if settings.explain_listen is not None and EXPLAIN_ENDPOINT not in off:
             inquiries = Inquiries(self.engine, reader, clock, attempts, self._may_schedule)
             self._explanations = inquiry_endpoint(settings, client, inquiries)
+        observe(self.metrics, self.engine, self.loop, self._leadership, settings)
 
     @classmethod
     async def create(
@@ -207,12 +217,15 @@ class App:
             await self._listen(self.settings.metrics_listen.host, self.settings.metrics_listen.port)
         if self._explanations is not None:
             await self._listen_for_questions(self._explanations)
+        if self.settings.debug_listen is not None:
+            await self._listen_for_debugging(self.settings.debug_listen)
         await self.policies.first()
         start = self._supervisor.start
         start("scheduling loop", self.loop.run())
         start("status writer", self._writers.status.run())
         start("event writer", self._writers.recorder.run())
         start("loop lag", measure_lag(self.metrics))
+        start("overcommitted nodes", tell_of_overcommits(self.engine))
         start("lease", self._leadership.run())
         start("refreshing of plugins", self._refresher.run())
         start("cluster state", self._follow_cluster())
@@ -234,6 +247,7 @@ class App:
         await self._endpoint.stop()
         if self._explanations is not None:
             await self._explanations.stop()
+        await self._debug.stop()
         await self._extenders.close()
         for closable in (self._writers, self._lease_client, self._client):
             await closable.close()
@@ -331,6 +345,12 @@ class App:
             await endpoint.start(listen.host, listen.port)
         except OSError as error:
             raise StartupError(f"explain-listen: {listen} cannot be listened at: {error}") from error
+
+    async def _listen_for_debugging(self, address: Listen) -> None:
+        try:
+            await self._debug.start(address.host, address.port)
+        except OSError as error:
+            raise StartupError(f"debug-listen: {address} cannot be listened at: {error}") from error
 
     def _refresh_gauges(self) -> None:
         self.policies.refresh_gauges()

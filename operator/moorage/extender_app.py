@@ -25,9 +25,11 @@ from moorage.adapters.kube.read import KubePodReader
 from moorage.adapters.kube.watch import Pace
 from moorage.adapters.kube.writes import Writer
 from moorage.adapters.policy.pod_expressions import PodExpressions
+from moorage.adapters.telemetry.debug.endpoint import DebugEndpoint
 from moorage.adapters.telemetry.endpoint import Endpoint
 from moorage.adapters.telemetry.extender_metrics import ExtenderMetrics
 from moorage.adapters.telemetry.metrics import Metrics
+from moorage.assembly.dumps import dumps_of
 from moorage.assembly.gauges import measure_lag
 from moorage.assembly.policies import Policies
 from moorage.assembly.policy_streams import PolicyStreams
@@ -120,6 +122,7 @@ class ExtenderApp:
             prefix=settings.prefix,
             tls=tls,
         )
+        self._debug = DebugEndpoint(dumps_of(self.engine, client))
         self.metrics.on_scrape(self._refresh_gauges)
 
     @classmethod
@@ -155,6 +158,12 @@ class ExtenderApp:
             raise StartupError(f"tls-cert, tls-key, client-ca: cannot be used: {error}") from error
         except OSError as error:
             raise StartupError(f"listen: {listen} cannot be listened at: {error}") from error
+        debug = self.settings.debug_listen
+        if debug is not None:
+            try:
+                await self._debug.start(debug.host, debug.port)
+            except OSError as error:
+                raise StartupError(f"debug-listen: {debug} cannot be listened at: {error}") from error
         start = self._supervisor.start
         start("extender", self.service.run())
         start("loop lag", measure_lag(self.metrics))
@@ -167,6 +176,7 @@ class ExtenderApp:
             await self.server.drain(self.settings.drain)
         await self.service.finish(_GRACE)
         await self.server.stop()
+        await self._debug.stop()
         await self._supervisor.cancel()
         await self._writer.close()
         await self._client.close()

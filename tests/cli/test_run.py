@@ -32,6 +32,7 @@ def test_options_become_settings(invoke):
         *("--scheduler-name", "a", "--scheduler-name", "b", "--no-leader-elect", "--lease-name", "l"),
         *("--lease-namespace", "ns", "--kubeconfig", "k", "--context", "c", "--no-node-ready-guard"),
         *("--metrics-listen", "off", "--liveness", "127.0.0.1:1", "--max-binds", "9"),
+        *("--debug-listen", "127.0.0.1:2", "--slow-decision", "0.5"),
     )
     assert settings == Settings(
         scheduler_name=("a", "b"),
@@ -44,6 +45,8 @@ def test_options_become_settings(invoke):
         metrics_listen=None,
         liveness=Listen("127.0.0.1", 1),
         max_binds=9,
+        debug_listen=Listen("127.0.0.1", 2),
+        slow_decision=0.5,
     )
 
 
@@ -57,6 +60,8 @@ def test_the_command_line_goes_before_the_environment(invoke):
     ("args", "env", "text"),
     [
         (["--max-binds", "0"], {}, "max-binds: must be at least 1"),
+        (["--slow-decision", "0"], {}, "slow-decision: must be more than 0 seconds"),
+        (["--debug-listen", "0.0.0.0:1"], {}, "debug-listen: must be a loopback address"),
         (["--metrics-listen", "nonsense"], {}, "must be HOST:PORT"),
         ([], {"MOORAGE_LEADER_ELECT": "perhaps"}, "MOORAGE_LEADER_ELECT"),
     ],

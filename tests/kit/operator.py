@@ -75,7 +75,7 @@ class Operator:
         """All metrics, as Prometheus reads them; empty when nobody answers."""
         return self._get("/metrics") or ""
 
-    def metric(self, name: str, **labels: str) -> float:
+    def metric(self, name: str, /, **labels: str) -> float:
         """A sample's value, 0 if there is none."""
         wanted = ",".join(f'{key}="{value}"' for key, value in sorted(labels.items()))
         for line in self.scrape().splitlines():

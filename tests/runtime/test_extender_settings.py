@@ -27,6 +27,7 @@ def test_every_option_is_a_variable():
             "MOORAGE_TLS_KEY": "k",
             "MOORAGE_CLIENT_CA": "ca",
             "MOORAGE_DRAIN": "10s",
+            "MOORAGE_DEBUG_LISTEN": "127.0.0.1:9",
             "MOORAGE_KUBECONFIG": "",
         }
     )
@@ -43,6 +44,7 @@ def test_every_option_is_a_variable():
         None,
         None,
         10.0,
+        Listen("127.0.0.1", 9),
     )
     assert settings.changed(prefix="/x", full=None).prefix == "/x"
     assert settings.changed(full=None).full
@@ -52,6 +54,7 @@ def test_every_option_is_a_variable():
     ("given", "words"),
     [
         ({"MOORAGE_LISTEN": "off"}, "MOORAGE_LISTEN: must be HOST:PORT"),
+        ({"MOORAGE_DEBUG_LISTEN": ":9"}, "debug-listen: must be a loopback address"),
         ({"MOORAGE_FULL": "maybe"}, "MOORAGE_FULL: must be true or false"),
         ({"MOORAGE_PREFIX": "sched uler"}, "prefix: must be a path"),
         ({"MOORAGE_PREFIX": "x"}, "prefix: must be a path"),

@@ -32,6 +32,8 @@ def test_each_setting_is_a_variable():
             "MOORAGE_WATCH_SILENCE": "5",
             "MOORAGE_PENDING_INTERVAL": "6",
             "MOORAGE_CONFIG": "/etc/moorage/config.yaml",
+            "MOORAGE_DEBUG_LISTEN": "[::1]:10271",
+            "MOORAGE_SLOW_DECISION": "0.25s",
             "MOORAGE_UNKNOWN": "ignored",
             "OTHER": "ignored",
         }
@@ -55,6 +57,8 @@ def test_each_setting_is_a_variable():
             6.0,
         ),
         config="/etc/moorage/config.yaml",
+        debug_listen=Listen("::1", 10271),
+        slow_decision=0.25,
     )
 
 
@@ -71,6 +75,11 @@ def test_an_empty_variable_is_not_set():
         ("MOORAGE_LEASE_DURATION", "soon", "seconds"),
         ("MOORAGE_LEASE_DURATION", "-1", "between"),
         ("MOORAGE_LEASE_DURATION", "5", "longer"),
+        ("MOORAGE_SLOW_DECISION", "never", "seconds"),
+        ("MOORAGE_DEBUG_LISTEN", "0.0.0.0:1", "loopback"),
+        ("MOORAGE_DEBUG_LISTEN", ":1", "loopback"),
+        ("MOORAGE_DEBUG_LISTEN", "example.com:1", "loopback"),
+        ("MOORAGE_DEBUG_LISTEN", "10.0.0.1:1", "loopback"),
         ("MOORAGE_METRICS_LISTEN", "8080", "HOST:PORT"),
         ("MOORAGE_METRICS_LISTEN", "x:99999", "HOST:PORT"),
         ("MOORAGE_SCHEDULER_NAME", "a a", "twice"),
@@ -109,3 +118,8 @@ def test_tokens_travel_in_the_clear_on_loopback_only():
     assert settings.explain_listen is not None
     assert not settings.explain_listen.loopback
     assert Settings().explain_listen is None
+
+
+@pytest.mark.parametrize("text", ["127.0.0.1:1", "127.8.9.1:1", "[::1]:1", "localhost:1", "off"])
+def test_addresses_of_this_machine_are_fine_for_debugging(text):
+    assert Settings.from_env({"MOORAGE_DEBUG_LISTEN": text}).debug_listen == Listen.parse(text)

@@ -77,6 +77,11 @@ def _option(*names: str, text: str, **more: Any) -> Callable[[F], F]:
 @_option(
     "--drain", type=float, metavar="SECONDS", text="How long to answer on when told to stop. Default: 3."
 )
+@_option(
+    "--debug-listen",
+    type=_Address(),
+    text="Where /debug is served, on loopback only: dumps, a comparison, profiles. Default: off.",
+)
 @click.option("--print-config", is_flag=True, help="Print the configuration for kube-scheduler, and end.")
 @click.option("--check", is_flag=True, help="Call a running extender as kube-scheduler would, and end.")
 @click.option(

@@ -88,6 +88,17 @@ def _option(*names: str, text: str, **more: Any) -> Callable[[F], F]:
 )
 @_option("--explain-tls-cert", metavar="FILE", text="Its certificate; needed if not on loopback.")
 @_option("--explain-tls-key", metavar="FILE", text="Its private key.")
+@_option(
+    "--debug-listen",
+    type=_Address(),
+    text="Where /debug is served, on loopback only: dumps, a comparison, profiles. Default: off.",
+)
+@_option(
+    "--slow-decision",
+    type=float,
+    metavar="SECONDS",
+    text="A decision that takes as long is logged with the time of its parts. Default: 0.1.",
+)
 @_option("--max-binds", type=int, metavar="N", text="Bindings written at the same time. Default: 100.")
 @click.option("-v", "--verbose", count=True, help="Log more; twice: what libraries say, too.")
 @click.option(
@@ -128,7 +139,7 @@ def _settings(given: dict[str, Any]) -> Settings:
     given["scheduler_name"] = given["scheduler_name"] or None
     addresses = {
         name: Listen.parse(given.pop(name)) if given[name] is not None else getattr(base, name)
-        for name in ("metrics_listen", "liveness", "explain_listen")
+        for name in ("metrics_listen", "liveness", "explain_listen", "debug_listen")
     }
     return base.changed(**given).with_addresses(**addresses)
 

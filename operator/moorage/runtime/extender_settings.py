@@ -7,7 +7,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from moorage.runtime.settings import PREFIX, Listen, SettingsError, parse_bool, parse_names, parse_seconds
+from moorage.runtime.settings import (
+    PREFIX,
+    Listen,
+    SettingsError,
+    check_debug_listen,
+    parse_bool,
+    parse_names,
+    parse_seconds,
+)
 
 #: Whose pods a kube-scheduler places that was told of no other name.
 KUBE_SCHEDULER = "default-scheduler"
@@ -37,8 +45,10 @@ class ExtenderSettings:
     kubeconfig: str | None = None
     context: str | None = None
     drain: float = 3.0
+    debug_listen: Listen | None = None
 
     def __post_init__(self) -> None:
+        check_debug_listen(self.debug_listen)
         if not _PREFIX.fullmatch(self.prefix):
             raise SettingsError(f"prefix: must be a path like /scheduler, not {self.prefix!r}")
         if not self.scheduler_name or not all(self.scheduler_name):
@@ -84,4 +94,5 @@ _PARSERS: Mapping[str, Any] = {
     "write_status": parse_bool,
     "scheduler_name": parse_names,
     "drain": parse_seconds,
+    "debug_listen": Listen.parse,
 }

@@ -52,6 +52,12 @@ class Listen:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
+def check_debug_listen(listen: Listen | None) -> None:
+    """Raises ``SettingsError`` if others than those on this machine could reach the pages for debugging."""
+    if listen is not None and not listen.loopback:
+        raise SettingsError(f"debug-listen: must be a loopback address such as 127.0.0.1, not {listen}")
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """All options of ``moorage run``; durations in seconds.
@@ -86,12 +92,17 @@ class Settings:
     explain_listen: Listen | None = None
     explain_tls_cert: str | None = None
     explain_tls_key: str | None = None
+    debug_listen: Listen | None = None
+    slow_decision: float = 0.1
 
     def __post_init__(self) -> None:
         if not all(self.scheduler_name):
             raise SettingsError("scheduler-name: must not be empty")
         if len(set(self.scheduler_name)) != len(self.scheduler_name):
             raise SettingsError(f"scheduler-name: {', '.join(self.scheduler_name)} names one twice")
+        check_debug_listen(self.debug_listen)
+        if not self.slow_decision > 0:
+            raise SettingsError(f"slow-decision: must be more than 0 seconds, not {self.slow_decision:g}")
         if self.max_binds < 1:
             raise SettingsError(f"max-binds: must be at least 1, not {self.max_binds}")
         if (self.explain_tls_cert is None) != (self.explain_tls_key is None):
@@ -127,11 +138,9 @@ class Settings:
         """With these values where they are not None (a command line's options that were not used are)."""
         return replace(self, **{name: value for name, value in given.items() if value is not None})
 
-    def with_addresses(
-        self, *, metrics_listen: Listen | None, liveness: Listen | None, explain_listen: Listen | None = None
-    ) -> Settings:
+    def with_addresses(self, **addresses: Listen | None) -> Settings:
         """With these addresses, where None is a value: not listening."""
-        return replace(self, metrics_listen=metrics_listen, liveness=liveness, explain_listen=explain_listen)
+        return replace(self, **addresses)  # type: ignore[arg-type]  # by the names of fields
 
 
 def parse_names(text: str) -> tuple[str, ...]:
@@ -180,6 +189,8 @@ _PARSERS: Mapping[str, Callable[[str], Any]] = {
     "metrics_listen": Listen.parse,
     "liveness": Listen.parse,
     "explain_listen": Listen.parse,
+    "debug_listen": Listen.parse,
+    "slow_decision": parse_seconds,
     "max_binds": _whole,
     "watch_silence": parse_seconds,
     "pending_interval": parse_seconds,

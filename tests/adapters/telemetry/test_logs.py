@@ -47,3 +47,14 @@ def test_more_with_v_and_still_more_with_another(capsys):
     configure(verbosity=2)
     logging.getLogger("aiohttp").debug("theirs")
     assert "theirs" in capsys.readouterr().err
+
+
+def test_fields(capsys):
+    configure(LogFormat.JSON)
+    fields = {"pod": "ns/p", "node": "n", "policy": "a", "attempt": 2, "phases": {"filter": 0.1}, "other": 1}
+    logging.getLogger("moorage.app").info("placed", extra=fields)
+    line = json.loads(capsys.readouterr().err)
+    assert {name: line.get(name) for name in fields} == {**fields, "other": None}
+    configure(LogFormat.TEXT)
+    logging.getLogger("moorage.app").info("placed", extra=fields)
+    assert capsys.readouterr().err.endswith("moorage.app: placed [pod=ns/p node=n policy=a attempt=2]\n")

@@ -94,7 +94,8 @@ class KubeBinder:
         )
         if not self._holds():
             self._late()
-            logger.warning("Bound %s to %s while the lease was lost", ref.key, placement.node_name)
+            where = {"pod": ref.key, "node": placement.node_name}
+            logger.warning("Bound %s to %s while the lease was lost", *where.values(), extra=where)
 
     def holds(self) -> bool:
         """Whether we may write now."""

@@ -65,6 +65,21 @@ class Leadership:
         return self._elector is None or self._elector.holds()
 
     @property
+    def terms(self) -> int:
+        """How often we began to lead."""
+        return 0 if self._elector is None else self._elector.terms
+
+    @property
+    def holder(self) -> str:
+        """Who leads, as far as is known; "" if it is not."""
+        return "" if self._elector is None else self._elector.leader
+
+    @property
+    def valid_for(self) -> float:
+        """For how many seconds the lease is surely ours; 0 for a standby, and without a lease."""
+        return 0.0 if self._elector is None else self._elector.valid_for
+
+    @property
     def allowed(self) -> bool:
         """Whether we may decide."""
         return self._fresh and self.holds()

@@ -14,6 +14,20 @@ from typing import Any
 
 import orjson
 
+#: What lines tell apart from their text, if they do: fields of a JSON line, ``name=value`` behind a text.
+FIELDS = (
+    "pod",
+    "node",
+    "policy",
+    "attempt",
+    "result",
+    "scheduler",
+    "plugins",
+    "resource",
+    "seconds",
+    "phases",
+)
+
 
 class LogFormat(StrEnum):
     """How a line looks."""
@@ -32,6 +46,12 @@ class _Text(logging.Formatter):
         super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
         self.converter = time.gmtime
 
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the base class's name
+        """The line, with its fields behind it."""
+        fields = " ".join(f"{name}={value}" for name, value in _fields(record).items() if name != "phases")
+        line = super().formatMessage(record)
+        return f"{line} [{fields}]" if fields else line
+
 
 class _Json(_Text):
     """One JSON object a line."""
@@ -43,10 +63,16 @@ class _Json(_Text):
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": record.getMessage(),
+            **_fields(record),
         }
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
         return orjson.dumps(line, default=str).decode()
+
+
+def _fields(record: logging.LogRecord) -> dict[str, Any]:
+    given = record.__dict__
+    return {name: given[name] for name in FIELDS if name in given}
 
 
 def configure(log_format: LogFormat = LogFormat.TEXT, verbosity: int = 0) -> None:

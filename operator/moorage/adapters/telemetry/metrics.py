@@ -81,7 +81,7 @@ class Metrics:
         self.algorithm_duration = Histogram(
             "scheduler_scheduling_algorithm_duration_seconds",
             "Scheduling algorithm latency in seconds",
-            buckets=_exponential(0.00005, 2, 15),
+            buckets=_ATTEMPT_BUCKETS,
             registry=registry,
         )
         self.sli_duration = Histogram(
@@ -112,6 +112,12 @@ class Metrics:
         )
 
         # our own
+        self.decision_duration = Histogram(
+            "moorage_decision_duration_seconds",
+            "The same as scheduler_scheduling_algorithm_duration_seconds, in buckets that begin below a millisecond.",
+            buckets=_exponential(0.00005, 2, 15),
+            registry=registry,
+        )
         self.turns = Histogram(
             "moorage_loop_turn_seconds",
             "How long the scheduling loop held the event loop in one turn.",
@@ -248,6 +254,7 @@ class Metrics:
             if not isinstance(instruction, Attempted):
                 continue
             self.algorithm_duration.observe(seconds)
+            self.decision_duration.observe(seconds)
             if instruction.result is AttemptResult.SCHEDULED:
                 chosen = _Chosen(instruction, time.perf_counter() - seconds)
                 self._in_flight[instruction.ref.uid] = chosen
@@ -255,6 +262,11 @@ class Metrics:
                     del self._in_flight[next(iter(self._in_flight))]
             else:
                 self._count(instruction.result, instruction.scheduler_name, seconds)
+
+    def profile_of(self, uid: str) -> str | None:
+        """The profile of a pod that is being bound, None if that is not known."""
+        chosen = self._in_flight.get(uid)
+        return None if chosen is None else chosen.attempted.scheduler_name
 
     def bound(self, result: BindSucceeded | BindFailed, seconds: float) -> None:
         """A binding ended."""
