@@ -16,6 +16,7 @@ import json
 import re
 import ssl
 import threading
+import time
 from collections.abc import Coroutine
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -105,12 +106,13 @@ class _Rule:
 
 @dataclass(frozen=True)
 class Passed:
-    """A request and what it was answered with; status 0: nothing."""
+    """A request and what it was answered with; status 0: nothing.  ``arrived`` is by the monotonic clock."""
 
     method: str
     path: str
     body: Any
     status: int
+    arrived: float = 0.0
 
 
 @dataclass(eq=False)
@@ -230,6 +232,7 @@ class Proxy:
         return None
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
+        arrived = time.monotonic()
         body = await request.read()
         path = unquote(request.raw_path)
         fault = self._fault(request.method, path)
@@ -254,7 +257,8 @@ class Proxy:
                 return _drop(request)
             return response
         finally:
-            self.passed.append(Passed(request.method, path, json.loads(body) if body else None, status))
+            content = json.loads(body) if body else None
+            self.passed.append(Passed(request.method, path, content, status, arrived))
 
     async def _forward(
         self, request: web.Request, path: str, body: bytes, fault: Fault | None
