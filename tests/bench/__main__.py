@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from tests.bench import compare, core, extender, guard, preemption, report, summary
+from tests.bench import compare, core, extender, failover, guard, preemption, report, soak, summary
 from tests.bench.contestants import KUBE_SCHEDULER, MOORAGE
 from tests.bench.workloads import WORKLOADS
 
@@ -36,6 +36,10 @@ def main() -> None:
         subprocess.run([sys.executable, "-m", "tests.bench.memory"], check=True)  # in a process of its own
     if what in ("extender", "all"):
         console.print(_extender_table(console))
+    if what == "soak":
+        _soak(console, arguments)
+    if what == "failover":
+        _failover(console, arguments.pods)
     if what == "all":
         arguments = _parser().parse_args(["path"])
     if what in ("path", "compare", "all"):
@@ -53,6 +57,11 @@ def _parser() -> argparse.ArgumentParser:
         ("extender", "the extender over HTTP"),
     ):
         commands.add_parser(name, help=text)
+    soaked = commands.add_parser("soak", help="whether memory and CPU stay flat", description=soak.__doc__)
+    soaked.add_argument("--events", type=int, default=200_000, help="pod events (default 200,000)")
+    soaked.add_argument("--live", action="store_true", help="the running operator on a real control plane")
+    failing = commands.add_parser("failover", help="when a standby goes on", description=failover.__doc__)
+    failing.add_argument("--pods", type=int, default=2000, help="of the backlog (default 2000)")
     guarded = commands.add_parser("guard", help="figures of the core that CI holds against recorded ones")
     guarded.add_argument("--record", action="store_true", help="write them to tests/bench/recorded.json")
     path = commands.add_parser("path", help="the whole path, Moorage alone, once")
@@ -155,6 +164,34 @@ def _extender_table(console: Console) -> Table:
             figures = f"{row.size:,.0f}", f"{row.median:.1f}", f"{row.p99:.1f}"
             table.add_row(f"{row.nodes:,}", row.mode, row.verb, *figures)
     return table
+
+
+def _soak(console: Console, arguments: argparse.Namespace) -> None:
+    run = soak.churn_live if arguments.live else soak.churn
+    console.print(f"{'window':>7}{'events':>10}{'RSS MiB':>10}{'CPU µs an event':>17}")
+    windows = []
+    for window in run(arguments.events):
+        windows.append(window)
+        memory, cpu = window.resident / (1 << 20), window.microseconds
+        console.print(f"{len(windows):7}{window.events:10,}{memory:10.1f}{cpu:17.0f}")
+    verdict = soak.judge(windows)
+    word = "flat" if verdict.flat else "NOT FLAT"
+    console.print(
+        f"{word}: from first to last, memory {verdict.memory:+.1%}, CPU an event {verdict.cpu:+.1%}"
+    )
+    if not verdict.flat:
+        sys.exit(1)
+
+
+def _failover(console: Console, pods: int) -> None:
+    found = failover.measure(pods)
+    console.print(
+        f"{found.bound_before:,} of {found.pods:,} pods were bound when the leader was killed; the standby's first "
+        f"Binding came {found.seconds:.1f} s later (lease: {failover.LEASE_DURATION:g} s); "
+        f"{len(found.not_once)} pods were not bound exactly once"
+    )
+    if found.not_once or not found.in_time:
+        sys.exit(1)
 
 
 if __name__ == "__main__":
