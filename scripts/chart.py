@@ -13,15 +13,14 @@ from typing import Any, Final
 
 import yaml
 
-from moorage.adapters.kube.permissions import PERMISSIONS, Permission, Scope
+from moorage.adapters.kube.permissions import PERMISSIONS, Permission, needed_by_extender
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 CHART: Final = ROOT / "charts" / "moorage"
 CRDS: Final = ROOT / "crds"
 _BEGIN, _END = "<!-- written by `make chart`: begin -->", "<!-- written by `make chart`: end -->"
-_READING: Final = ("get", "list", "watch")
-#: What policies look at, apart from the rules of the extender's other plugins.
-_SEEN: Final = ("nodes", "pods", "namespaces", "schedulingpolicies", "clusterschedulingpolicies")
+#: The values of the extender that need more rights than it has without them.
+_CASES: Final = ("full", "bind", "status")
 
 Entry = dict[str, Any]
 
@@ -29,21 +28,30 @@ Entry = dict[str, Any]
 def permissions() -> dict[str, list[Entry]]:
     """What each component of the chart may do, each with the case in which it may: "" for always.
 
-    The scheduler: all that Moorage checks at its start. The extender sees what policies look at, with ``--full``
-    what all plugins do, and writes nothing but bindings, with ``--enable-bind``.
+    Both are what Moorage checks at its start.
     """
     return {
         "scheduler": [_entry(permission, permission.verbs) for permission in PERMISSIONS],
-        "extender": [entry for permission in PERMISSIONS for entry in _of_extender(permission)],
+        "extender": list(_of_extender()),
     }
 
 
-def _of_extender(permission: Permission) -> Iterator[Entry]:
-    if permission.resource == "pods/binding":
-        yield _entry(permission, permission.verbs, when="bind")
-    verbs = [verb for verb in permission.verbs if verb in _READING]
-    if verbs and permission.scope is Scope.CLUSTER and permission.feature != "preemption":
-        yield _entry(permission, verbs, when="" if permission.resource in _SEEN else "full")
+def _of_extender() -> Iterator[Entry]:
+    always = _needed("")
+    for permission in always:
+        yield _entry(permission, permission.verbs)
+    granted = {
+        (permission.group, permission.resource, verb) for permission in always for verb in permission.verbs
+    }
+    for case in _CASES:
+        for permission in _needed(case):
+            verbs = [v for v in permission.verbs if (permission.group, permission.resource, v) not in granted]
+            if verbs:
+                yield _entry(permission, verbs, when=case)
+
+
+def _needed(case: str) -> list[Permission]:
+    return needed_by_extender(full=case == "full", bind=case == "bind", status=case == "status")
 
 
 def _entry(permission: Permission, verbs: Sequence[str], when: str = "") -> Entry:

@@ -109,7 +109,11 @@ def test_the_permissions_are_those_that_are_checked_at_the_start():
         for verb in e["verbs"]
         if verb not in ("get", "list", "watch")
     }
-    assert writes == {("pods/binding", "create", "bind")}
+    assert writes == {
+        ("pods/binding", "create", "bind"),
+        ("schedulingpolicies/status", "patch", "status"),
+        ("clusterschedulingpolicies/status", "patch", "status"),
+    }
     assert all(e["scope"] == "cluster" for e in granted["extender"])
 
 

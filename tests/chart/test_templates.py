@@ -10,8 +10,7 @@ import click
 import pytest
 import yaml
 
-from moorage.adapters.kube import permissions
-from moorage.adapters.kube.permissions import PERMISSIONS, Scope
+from moorage.adapters.kube.permissions import PERMISSIONS, Scope, needed_by_extender
 from moorage.cli.main import main
 from moorage.configuration.read import read_config
 from tests.kit.helm import CHART, VALUES, Helm, HelmError, only
@@ -33,7 +32,7 @@ KINDS = {
     "minimal": {"Deployment": 1, "Service": 1},
     "extender": {**BASE, **SECOND, "ServiceMonitor": 2},
     "everything": {
-        **BASE, **SECOND, "PodDisruptionBudget": 2, "ConfigMap": 2, "PrometheusRule": 1, "ServiceMonitor": 1,
+        **BASE, **SECOND, "PodDisruptionBudget": 2, "ConfigMap": 2, "PrometheusRule": 1, "ServiceMonitor": 2,
     },
 }  # fmt: skip
 
@@ -134,9 +133,11 @@ def test_probes_services_and_policies_mean_ports_that_are_listened_at(objects: l
         assert not address.startswith(("127.", "localhost"))
         for name in ("startupProbe", "livenessProbe", "readinessProbe"):
             probe = container[name]
-            assert (probe.get("httpGet") or probe["tcpSocket"])["port"] == port["name"]
-            if "httpGet" in probe:
-                assert probe["httpGet"]["path"] == ("/readyz" if name == "readinessProbe" else "/healthz")
+            assert probe["httpGet"]["port"] == port["name"]
+            assert probe["httpGet"]["path"] == ("/readyz" if name == "readinessProbe" else "/healthz")
+            # A certificate of its own the kubelet has none: TlsFiles asks for one and leaves it to the verbs.
+            tls = any(argument.startswith("--tls-cert=") for argument in container["args"])
+            assert probe["httpGet"]["scheme"] == ("HTTPS" if tls else "HTTP")
         component = workload["spec"]["selector"]["matchLabels"]["app.kubernetes.io/component"]
         for obj in objects:
             if obj["metadata"]["labels"].get("app.kubernetes.io/component") != component:
@@ -194,16 +195,24 @@ def test_the_scheduler_is_started_with_options_that_it_has(objects: list[Obj], f
         assert options["scheduler_name"] == ()
 
 
-@pytest.mark.xfail(command_named("extender") is None, reason="there is no such command", strict=True)
 @pytest.mark.parametrize("stem", ["everything", "extender"])
 def test_the_extender_is_started_with_options_that_it_has(helm: Helm, stem: str) -> None:
     objects = helm.template(VALUES / f"{stem}.yaml")
     (workload,) = [w for w in workloads(objects) if w["metadata"]["name"].endswith("-extender")]
-    options = parsed(workload["spec"]["template"]["spec"]["containers"][0]["args"])
+    (container,) = workload["spec"]["template"]["spec"]["containers"]
+    options = parsed(container["args"])
+    files = ("tls_cert", "tls_key", "client_ca")
     assert str(options["listen"]) == "0.0.0.0:10270"
-    assert bool(options["full"]) == (stem == "everything")
-    assert options["prefix"] == ("/scheduler" if stem == "everything" else "/policies")
-    assert bool(options["enable_bind"]) == (stem == "everything")
+    assert not options["write_status"]
+    if stem == "everything":
+        assert (options["full"], options["enable_bind"], options["prefix"]) == (True, True, "/scheduler")
+        assert options["scheduler_name"] == ("default-scheduler", "other")
+        (mount,) = [m for m in container["volumeMounts"] if m["name"] == "tls"]
+        assert [str(Path(options[name]).parent) for name in files] == [mount["mountPath"]] * 3
+    else:
+        assert not (options["full"] or options["enable_bind"])
+        assert options["prefix"] == "/policies"
+        assert [options[name] for name in files] == [None] * 3
 
 
 def test_the_configuration_can_be_read(helm: Helm) -> None:
@@ -231,15 +240,22 @@ def test_the_roles_grant_what_is_checked_and_nothing_else(helm: Helm) -> None:
         assert only(objects, binding["roleRef"]["kind"])["metadata"]["name"] == binding["roleRef"]["name"]
 
 
-@pytest.mark.xfail(
-    not hasattr(permissions, "needed_by_extender"), reason="there is no such list", strict=True
-)
+def test_an_extender_that_is_alone_writes_the_status(helm: Helm) -> None:
+    values = {"extender.enabled": True, "extender.writeStatus": True, "scheduler.replicas": 0}
+    (workload,) = [w for w in workloads(helm.template(values)) if w["metadata"]["name"].endswith("-extender")]
+    assert parsed(workload["spec"]["template"]["spec"]["containers"][0]["args"])["write_status"]
+
+
 @pytest.mark.parametrize("full", [False, True])
 @pytest.mark.parametrize("bind", [False, True])
-def test_the_role_of_the_extender_grants_what_is_checked(helm: Helm, full: bool, bind: bool) -> None:
-    needed = getattr(permissions, "needed_by_extender")(full=full, bind=bind)  # noqa: B009
+@pytest.mark.parametrize("status", [False, True])
+def test_the_role_of_the_extender_grants_what_is_checked(
+    helm: Helm, full: bool, bind: bool, status: bool
+) -> None:
+    needed = needed_by_extender(full=full, bind=bind, status=status)
     tls = {"extender.tls": {"secretName": "tls", "clientCA": True}} if bind else {}
-    values = {"extender.enabled": True, "extender.full": full, "extender.bind.enabled": bind, **tls}
+    alone = {"extender.writeStatus": True, "scheduler.replicas": 0} if status else {}
+    values = {"extender.enabled": True, "extender.full": full, "extender.bind.enabled": bind, **tls, **alone}
     role = only(helm.template(values), "ClusterRole", "harbour-sea-moorage-extender")
     assert flat(role["rules"]) == {(p.group, p.resource, verb) for p in needed for verb in p.verbs}
 
@@ -300,6 +316,10 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
         "extender.bind.enabled: needs mutual TLS",
     ),
     ({"extender.tls.clientCA": True}, "extender.tls.clientCA: needs extender.tls.secretName"),
+    (
+        {"extender.enabled": True, "extender.writeStatus": True},
+        "extender.writeStatus: scheduler.replicas is 2",
+    ),
     ({"scheduler.replica": 3}, "additional properties 'replica' not allowed"),
     ({"scheduler.replicas": "three"}, "at '/scheduler/replicas': got string, want integer"),
     ({"scheduler.listen.port": 0}, "at '/scheduler/listen/port'"),

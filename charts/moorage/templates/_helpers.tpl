@@ -72,6 +72,7 @@ files/permissions.yaml is written from the list that Moorage itself checks at it
 {{- $cases := list "" }}
 {{- if $values.extender.full }}{{ $cases = append $cases "full" }}{{ end }}
 {{- if $values.extender.bind.enabled }}{{ $cases = append $cases "bind" }}{{ end }}
+{{- if $values.extender.writeStatus }}{{ $cases = append $cases "status" }}{{ end }}
 {{- $lease := include "moorage.leaseName" .root }}
 {{- range index $all .component }}
 {{- if and (eq .scope $.scope) (not (has .feature $values.rbac.without)) (has .when $cases) }}

@@ -45,6 +45,9 @@
 {{- end }}
 {{- end }}
 {{- $extender := .Values.extender }}
+{{- if and $extender.enabled $extender.writeStatus (gt (int $scheduler.replicas) 0) }}
+{{- fail (printf "extender.writeStatus: scheduler.replicas is %d, and the scheduler writes the policies' status already" (int $scheduler.replicas)) }}
+{{- end }}
 {{- if and $extender.enabled $extender.bind.enabled (not (and $extender.tls.secretName $extender.tls.clientCA)) }}
 {{- fail "extender.bind.enabled: needs mutual TLS, so extender.tls.secretName and extender.tls.clientCA: whoever reaches the port could bind pods" }}
 {{- end }}

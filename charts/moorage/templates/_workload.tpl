@@ -136,11 +136,7 @@ spec:
 {{- end }}
 
 {{- define "moorage.probe" -}}
-{{- if .probe.onlyConnect -}}{{/* the kubelet has no certificate to show */}}
-tcpSocket: {port: {{ .probe.port }}}
-{{- else -}}
 httpGet: {path: {{ .path }}, port: {{ .probe.port }}, scheme: {{ .probe.scheme | default "HTTP" }}}
-{{- end }}
 {{- end }}
 
 {{- define "moorage.budget" -}}

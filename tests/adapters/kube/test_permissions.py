@@ -123,6 +123,8 @@ def test_an_extender_needs_little():
     assert binding["", "pods/binding"] == {"create"}
     writing = needs(full=False, bind=False, status=True)
     assert writing["moorage.dev", "schedulingpolicies/status"] == {"patch"}
+    both = needs(full=True, bind=True)
+    assert [key for key, verbs in both.items() if "get" in verbs] == [("", "pods")]
     everything = needs(full=True, bind=False)
     assert everything["storage.k8s.io", "csinodes"] == watch
     assert everything["apps", "replicasets"] == watch

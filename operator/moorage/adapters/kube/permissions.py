@@ -172,7 +172,6 @@ def needed_by_extender(*, full: bool, bind: bool, status: bool = False) -> list[
     """What an extender may have to do: see nodes, pods and policies, with ``full`` all that plugins look at; bind;
     write policies' status.
     """
-    reads = {"list", "watch", "get"} if bind else {"list", "watch"}
     seen = {"nodes", "pods", "namespaces", "schedulingpolicies", "clusterschedulingpolicies"}
     found: list[Permission] = []
     for permission in PERMISSIONS:
@@ -184,6 +183,8 @@ def needed_by_extender(*, full: bool, bind: bool, status: bool = False) -> list[
             if status:
                 found.append(permission)
         elif verbs & {"list", "watch"} and permission.feature != "preemption":
+            # A pod that is to be bound is read once more; all else comes by streams.
+            reads = {"list", "watch", "get"} if bind and resource == "pods" else {"list", "watch"}
             only = tuple(verb for verb in permission.verbs if verb in reads)
             if full or resource in seen:
                 found.append(replace(permission, verbs=only))
