@@ -35,7 +35,9 @@ from moorage.assembly.policies import Policies
 from moorage.assembly.policy_streams import PolicyStreams
 from moorage.assembly.startup import StartupError, missing_among
 from moorage.core.engine import Engine, EngineConfig
-from moorage.core.profile import bare_profile, default_profile, score_plugins
+from moorage.core.profile import NO_ADDITIONS, Additions, extender_profile, score_plugins
+from moorage.plugins.refresh import Refresher
+from moorage.plugins.watch import Watch
 from moorage.runtime.clock import SteadyClock
 from moorage.runtime.extender_service import ExtenderService
 from moorage.runtime.extender_settings import ExtenderSettings
@@ -51,7 +53,10 @@ _GRACE = 10.0
 
 
 class ExtenderApp:
-    """One extender.  ``on_failure`` is called when it has broken down and should be stopped."""
+    """One extender, with users' plugins as ``additions``.
+
+    ``on_failure`` is called when it has broken down and should be stopped.
+    """
 
     def __init__(
         self,
@@ -59,6 +64,7 @@ class ExtenderApp:
         client: KubeClient,
         *,
         off: frozenset[str] = frozenset(),
+        additions: Additions = NO_ADDITIONS,
         on_failure: Callable[[BaseException], None] = lambda _: None,
     ) -> None:
         check_binding(settings)
@@ -71,7 +77,9 @@ class ExtenderApp:
         self.metrics = Metrics(clock)
         holds = PodExpressions()
         converter = Converter(holds=holds)
-        profile = default_profile() if settings.full else bare_profile()
+        profile = extender_profile(full=settings.full, additions=additions)
+        self._refresher = Refresher(Watch())
+        self._refresher.follow(profile.plugins)
         self.engine = Engine(EngineConfig(profiles={profile.scheduler_name: profile}))
         reader = KubePodReader(client, converter.pod)
         self._writer = Writer(client, limit=_BINDS)
@@ -108,7 +116,7 @@ class ExtenderApp:
             leading=lambda: self.unready() is None,
             look_again=self.state.tell_pods_again,
             settings=Settings(),
-            score_plugins=score_plugins(),
+            score_plugins=score_plugins(additions),
             status=settings.write_status and "status of policies" not in off,
         )
         self._streams = PolicyStreams(client, self.policies.event, self.metrics)
@@ -127,7 +135,11 @@ class ExtenderApp:
 
     @classmethod
     async def create(
-        cls, settings: ExtenderSettings, *, on_failure: Callable[[BaseException], None]
+        cls,
+        settings: ExtenderSettings,
+        *,
+        additions: Additions = NO_ADDITIONS,
+        on_failure: Callable[[BaseException], None],
     ) -> ExtenderApp:
         """Connect and check permissions, then build.  Raises ``StartupError``."""
         check_binding(settings)
@@ -142,7 +154,7 @@ class ExtenderApp:
                 full=settings.full, bind=settings.enable_bind, status=settings.write_status
             )
             off = await missing_among(client, permissions)
-            return cls(settings, client, off=off, on_failure=on_failure)
+            return cls(settings, client, off=off, additions=additions, on_failure=on_failure)
         except BaseException:
             await client.close()
             raise
@@ -167,6 +179,7 @@ class ExtenderApp:
         start = self._supervisor.start
         start("extender", self.service.run())
         start("loop lag", measure_lag(self.metrics))
+        start("refreshing of plugins", self._refresher.run())
         start("cluster", self._follow())
 
     async def stop(self) -> None:
@@ -206,6 +219,8 @@ class ExtenderApp:
         """Why nothing can be answered yet, None if it can."""
         if not self._policies_known:
             return "the policies are not known yet"
+        if not self._refresher.ready:
+            return "plugins have not refreshed yet"
         return None if self.state.synced else "the cluster's state has not synced yet"
 
     def trouble(self) -> str | None:

@@ -210,7 +210,7 @@ def test_the_extender_is_started_with_options_that_it_has(helm: Helm, stem: str)
         (mount,) = [m for m in container["volumeMounts"] if m["name"] == "tls"]
         assert [str(Path(options[name]).parent) for name in files] == [mount["mountPath"]] * 3
     else:
-        assert not (options["full"] or options["enable_bind"])
+        assert (options["full"], options["enable_bind"]) == (None, None)
         assert options["prefix"] == "/policies"
         assert [options[name] for name in files] == [None] * 3
 

@@ -35,6 +35,8 @@ def test_the_configuration_is_printed():
         (("--url", URL), "--listen is where to serve"),
         (("--print-config", "--check", "--url", URL), "do not go together"),
         (("--print-config", "--url", "http://m.k.svc/s", "--way", "k3s"), "is the name of a Service"),
+        (("--check", "--url", URL, "rules.py"), "rules.py: plugins are for the server"),
+        (("rules.txt",), "rules.txt: must be a Python file"),
         (("--listen", "nowhere"), "must be HOST:PORT"),
         (("--tls-cert", "x"), "tls-key: is missing"),
         (("--check", "--url", "https://127.0.0.1:9/s", "--ca", "/nowhere"), "cannot be used"),
@@ -44,6 +46,16 @@ def test_bad_options(args, words):
     result = run(*args)
     assert result.exit_code == 2
     assert words in " ".join(result.output.split())
+
+
+def test_a_plugin_that_cannot_be_used(tmp_path):
+    file = tmp_path / "rules.py"
+    file.write_text(
+        "import moorage\n\n@moorage.filter(colour='red')\ndef rule(pod, nodes):\n    return True\n"
+    )
+    result = run(str(file))
+    assert result.exit_code == 2
+    assert f"{file}:3" in result.output
 
 
 def test_a_bad_variable():

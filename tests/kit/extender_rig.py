@@ -19,7 +19,7 @@ from moorage.adapters.telemetry.metrics import Metrics
 from moorage.core.engine import Engine, EngineConfig
 from moorage.core.model.events import NodeApplied, PolicyApplied
 from moorage.core.model.policy import Policy
-from moorage.core.profile import bare_profile, default_profile
+from moorage.core.profile import NO_ADDITIONS, Additions, extender_profile
 from moorage.runtime.extender_service import ExtenderService
 from tests.kit.builders import make_node
 from tests.kit.fakes import FakeBinder, FakeClock, FakeReader
@@ -35,12 +35,13 @@ class ExtenderRig:
         *policies: Policy,
         nodes: Mapping[str, Mapping[str, str]] | None = None,
         full: bool = False,
+        additions: Additions = NO_ADDITIONS,
         limits: Limits | None = None,
         tls: TlsFiles | None = None,
         prefix: str = "/scheduler",
     ) -> None:
         self.reader, self.binder, self.unready = FakeReader(), FakeBinder(), ""
-        profile = default_profile() if full else bare_profile()
+        profile = extender_profile(full=full, additions=additions)
         self.engine = Engine(EngineConfig(profiles={profile.scheduler_name: profile}))
         clock, self.converter = FakeClock(), Converter()
         self.metrics = Metrics(clock)

@@ -14,6 +14,8 @@ import click
 from moorage.adapters.extender_server.scheduler_config import BadUrl, Wanted, Way, text
 from moorage.adapters.extender_server.trial import Finding, Trial
 from moorage.adapters.telemetry.logs import LogFormat, configure
+from moorage.cli.plugin_files import load_plugins
+from moorage.core.profile import Additions
 from moorage.runtime.extender_settings import ExtenderSettings, parse_listen
 from moorage.runtime.settings import PREFIX, SettingsError
 
@@ -43,6 +45,7 @@ def _option(*names: str, text: str, **more: Any) -> Callable[[F], F]:
 
 
 @click.command("extender", short_help="Apply policies for an unchanged kube-scheduler.")
+@click.argument("files", nargs=-1, metavar="[FILE.py]...")
 @_option(
     "--listen", type=_Address(), text="Where to serve, health and metrics too. Default: 127.0.0.1:10270."
 )
@@ -126,6 +129,7 @@ def _option(*names: str, text: str, **more: Any) -> Callable[[F], F]:
     show_default=True,
 )
 def extender(
+    files: tuple[str, ...],
     verbose: int,
     log_format: str,
     *,
@@ -141,14 +145,15 @@ def extender(
     timeout: float,
     **given: Any,
 ) -> None:
-    """Serve the extender protocol, until stopped.
+    """Serve the extender protocol, until stopped; FILE.py holds plugins of your own (docs/plugins.md).
 
-    Exit status 0: stopped by a signal; 1: it could not start or has broken down; 2: bad options. With --check 0: all
-    is well; 1: something is wrong.
+    Exit status 0: stopped by a signal; 1: it could not start or has broken down; 2: bad options, or a plugin that
+    cannot be used. With --check 0: all is well; 1: something is wrong.
 
     \b
     Examples:
       moorage extender --listen 127.0.0.1:10270
+      moorage extender my_rules.py
       moorage extender --print-config --url http://127.0.0.1:10270/scheduler --way kubeadm
       moorage extender --check --url http://127.0.0.1:10270/scheduler
     """
@@ -158,6 +163,11 @@ def extender(
         raise click.UsageError("--url: is missing")
     if url and not (print_config or check):
         raise click.UsageError("--url: is for --print-config and --check; --listen is where to serve")
+    if files and (print_config or check):
+        raise click.UsageError(f"{files[0]}: plugins are for the server, not for --print-config and --check")
+    for file in files:
+        if not file.endswith(".py"):
+            raise click.UsageError(f"{file}: must be a Python file, its name ending in .py")
     try:
         settings = _settings(given)
         if print_config:
@@ -170,7 +180,7 @@ def extender(
     if check:
         raise SystemExit(_check(str(url), ca, cert, key, timeout, settings))
     configure(LogFormat(log_format), verbose)
-    failure = _serve(settings)
+    failure = _serve(settings, load_plugins(files))
     if failure is not None:
         click.secho(f"moorage extender: {str(failure) or repr(failure)}", fg="red", err=True)
         raise SystemExit(FAILED)
@@ -184,7 +194,7 @@ def _settings(given: dict[str, Any]) -> ExtenderSettings:
 # -- the server ------------------------------------------------------------------------------------
 
 
-def _serve(settings: ExtenderSettings) -> BaseException | None:
+def _serve(settings: ExtenderSettings, additions: Additions) -> BaseException | None:
     """Serve until a signal; what it failed of, if it did."""
     try:
         import uvloop
@@ -193,20 +203,22 @@ def _serve(settings: ExtenderSettings) -> BaseException | None:
     else:
         factory = uvloop.new_event_loop
     with asyncio.Runner(loop_factory=factory) as runner:
-        return runner.run(_served(settings))
+        return runner.run(_served(settings, additions))
 
 
-async def _served(settings: ExtenderSettings) -> BaseException | None:
+async def _served(settings: ExtenderSettings, additions: Additions) -> BaseException | None:
+    from moorage.assembly.plugins import announce
     from moorage.assembly.startup import StartupError, tune_collector
     from moorage.extender_app import ExtenderApp
 
     tune_collector()
+    announce(additions)
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopped.set)
     try:
-        app = await ExtenderApp.create(settings, on_failure=lambda _: stopped.set())
+        app = await ExtenderApp.create(settings, additions=additions, on_failure=lambda _: stopped.set())
     except StartupError as error:
         return error
     try:

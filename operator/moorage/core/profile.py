@@ -209,6 +209,11 @@ def bare_profile(scheduler_name: str = DEFAULT_SCHEDULER_NAME) -> Profile:
     return Profile(scheduler_name, plugins, {}, {Point.PRE_FILTER: (), Point.FILTER: ()})
 
 
+def extender_profile(*, full: bool, additions: Additions = NO_ADDITIONS) -> Profile:
+    """What an extender judges by: with ``full`` as the default profile does, else the additions and policies alone."""
+    return default_profile(additions=additions) if full else bare_profile().extended(additions)
+
+
 def _essence(plugin: Plugin) -> object:
     """What tells one plugin from another: its class and, where it can be compared, its arguments."""
     return (type(plugin), plugin if hasattr(plugin, "__dataclass_fields__") else None)
