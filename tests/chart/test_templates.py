@@ -1,14 +1,18 @@
 """What Helm makes of the chart, for each file in ``values``; no cluster is needed for that, but Helm is."""
 
 import re
+import shlex
 import textwrap
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import click
 import pytest
 import yaml
+from click.testing import CliRunner
 
 from moorage.adapters.kube.permissions import PERMISSIONS, Scope, needed_by_extender
 from moorage.cli.main import main
@@ -366,6 +370,62 @@ def test_the_notes_name_a_scheduler_that_there_is(helm: Helm) -> None:
     assert '"schedulerName": "one"' in notes(VALUES / "minimal.yaml")
     assert '"schedulerName": "moorage"' in notes(VALUES / "everything.yaml")
     assert "extender --print-config" in notes(VALUES / "extender.yaml")
+
+
+PRINTED: list[dict[str, Any]] = [
+    {},
+    {"extender.service": {"clusterIP": "10.0.200.7"}, "extender.prefix": "/policies", "extender.full": True},
+    {"extender.service": {"clusterIP": "fd00::7"}, "extender.listen": {"host": "::", "port": 9443}},
+    {"extender.service": {"type": "NodePort", "nodePort": 30123}},
+    {"extender.tls": {"secretName": "moorage-extender-tls"}},
+    {"extender.tls": {"secretName": "moorage-extender-tls", "clientCA": True}},
+    {
+        "extender.tls": {"secretName": "moorage-extender-tls", "clientCA": True},
+        "extender.bind": {"enabled": True, "schedulerNames": ["default-scheduler", "other"]},
+    },
+    {"extender.writeStatus": True, "scheduler.replicas": 0},
+]
+
+
+@pytest.mark.parametrize("given", PRINTED, ids=lambda given: ", ".join(given) or "default")
+def test_notes_and_printed_configuration_agree(helm: Helm, given: dict[str, Any]) -> None:
+    """The notes' command prints a configuration for the release, and a command that would install just this release."""
+    values = {"extender.enabled": True, **given}
+    notes = helm.run("install", "moorage", CHART, "--dry-run=client", *helm.given(values))
+    (command,) = re.findall(r"^ *moorage (extender --print-config (?:.*\\\n)*.*)$", notes, re.MULTILINE)
+    arguments = shlex.split(command.replace("\\\n", " ").replace("$ADDRESS", "10.0.0.9"))
+    printed = CliRunner().invoke(main, arguments)
+    assert printed.exit_code == 0, printed.output
+    (extender,) = yaml.safe_load(printed.output)["extenders"]
+    url = urlsplit(extender["urlPrefix"])
+
+    def made(options: Sequence[str]) -> list[Obj]:
+        text = helm.run("template", "moorage", CHART, "--namespace", "moorage", *options)
+        return [obj for obj in yaml.load_all(text, yaml.CSafeLoader) if obj]
+
+    mine = made(helm.given(values))
+    service = only(mine, "Service", "moorage-extender")["spec"]
+    (port,) = service["ports"]
+    assert url.port == port.get("nodePort", port["port"])
+    assert url.hostname == service.get("clusterIP", "10.0.0.9")
+    tls = extender.get("tlsConfig", {})
+    clients = given.get("extender.tls", {}).get("clientCA", False)
+    assert (url.scheme == "https", "certFile" in tls) == ("extender.tls" in given, clients)
+    assert ("bindVerb" in extender) == ("extender.bind" in given)
+
+    comments = "".join(f"{line[2:]}\n" for line in printed.output.splitlines() if line.startswith("#"))
+    (install,) = re.findall(r"^ *helm (upgrade (?:.*\\\n)*.*)$", comments, re.MULTILINE)
+    words = shlex.split(install.replace("\\\n", " "))
+    theirs = made(words[words.index("--set") :])
+    if "nodePort" not in port:
+        service.setdefault("clusterIP", "10.0.0.9")  # what the API server had given
+    for kind in ("Service", "Deployment"):
+        assert only(theirs, kind, "moorage-extender") == only(mine, kind, "moorage-extender")
+    assert names_of(theirs) == names_of(mine)
+
+
+def names_of(objects: list[Obj]) -> set[tuple[str, str]]:
+    return {(obj["kind"], obj["metadata"]["name"]) for obj in objects}
 
 
 def documented() -> list[Any]:

@@ -95,7 +95,7 @@ def _option(*names: str, text: str, **more: Any) -> Callable[[F], F]:
     type=click.Choice([way.value for way in Way]),
     default=Way.PLAIN.value,
     show_default=True,
-    help="With --print-config: how that kube-scheduler is deployed.",
+    help="With --print-config: how that kube-scheduler is deployed; helm: and the extender by the Helm chart.",
 )
 @click.option(
     "--weight",
@@ -172,7 +172,10 @@ def extender(
         settings = _settings(given)
         if print_config:
             bind = settings.enable_bind
-            wanted = Wanted(str(url), Way(way), bind, whole_nodes, weight, timeout, ca, cert, key)
+            wanted = Wanted(
+                str(url), Way(way), bind, whole_nodes, weight, timeout, ca, cert, key,
+                settings.full, settings.write_status, settings.scheduler_name,
+            )  # fmt: skip
             click.echo(text(wanted), nl=False)
             return
     except (SettingsError, BadUrl) as error:

@@ -3,6 +3,7 @@
 import pytest
 import yaml
 
+from moorage.adapters.extender_server.chart_values import SECRET, chart_values
 from moorage.adapters.extender_server.scheduler_config import (
     BadUrl,
     Wanted,
@@ -20,11 +21,12 @@ LOCAL = "http://127.0.0.1:10270/scheduler"
 @pytest.mark.parametrize("bind", [False, True])
 def test_it_can_be_read_again(way, bind):
     """By the reader of such files that we have, which knows every field."""
-    printed = yaml.safe_load(text(Wanted(LOCAL, way, bind)))
+    url = "https://10.1.2.3:10270/scheduler" if way is Way.HELM else LOCAL
+    printed = yaml.safe_load(text(Wanted(url, way, bind)))
     if way is Way.CONFIGMAP:
         printed = yaml.safe_load(printed["data"]["config.yaml"])
     (endpoint,) = read_config(printed).extenders
-    assert endpoint.extender.name == LOCAL
+    assert endpoint.extender.name == url
     assert endpoint.extender.weight == 5
     assert endpoint.extender.ignorable is not bind
     assert endpoint.extender.binds is bind
@@ -52,6 +54,83 @@ def test_reasons_and_steps():
     assert "kube-scheduler binds by itself what an ignorable extender refuses" in text(
         Wanted(LOCAL, bind=True)
     )
+
+
+def test_certificates_need_a_mount_of_their_own_in_a_static_pod():
+    words = "files of tlsConfig need a mount"
+    assert words in text(Wanted("https://10.1.2.3:10270/s", Way.KUBEADM))
+    assert words in text(Wanted("https://10.1.2.3:10270/s", Way.HELM))
+    assert words not in text(Wanted("https://10.1.2.3:10270/s", Way.K3S))
+    assert words not in text(Wanted(LOCAL, Way.KUBEADM))
+
+
+def test_the_charts_extender_is_installed_where_the_url_says():
+    printed = text(Wanted("https://10.1.2.3:10270/scheduler", Way.HELM, bind=True))
+    assert "--set 'extender.service.clusterIP=10.1.2.3'" in printed
+    assert f"create secret generic {SECRET}" in printed
+    assert "their replacements included" in printed
+    plain = text(Wanted("http://10.1.2.3:30123/scheduler", Way.HELM))
+    assert "secret" not in plain
+    assert "clusterIP" not in plain
+    assert "--set 'extender.service.nodePort=30123'" in plain
+
+
+@pytest.mark.parametrize(
+    ("url", "more", "expected"),
+    [
+        ("http://10.1.2.3:10270/scheduler/", {}, {"service.clusterIP": "10.1.2.3"}),
+        (
+            "http://[fd00::7]:9443/v2",
+            {},
+            {"service.clusterIP": "fd00::7", "listen.port": "9443", "listen.host": "::", "prefix": "/v2"},
+        ),
+        (
+            "http://10.1.2.3:32767",
+            {},
+            {"service.type": "NodePort", "service.nodePort": "32767", "prefix": "/"},
+        ),
+        ("http://a.example.org:10270/scheduler", {"full": True}, {"full": "true"}),
+        (
+            "https://a.example.org:10270/scheduler",
+            {"client_certificates": True},
+            {"tls.secretName": SECRET, "tls.clientCA": "true"},
+        ),
+        (
+            "https://a.example.org:10270/scheduler",
+            {"bind": True, "scheduler_names": ("default-scheduler", "b")},
+            {
+                "tls.secretName": SECRET,
+                "tls.clientCA": "true",
+                "bind.enabled": "true",
+                "bind.schedulerNames": "{default-scheduler,b}",
+            },
+        ),
+    ],
+)
+def test_values_of_the_chart(url, more, expected):
+    values = chart_values(url, **more)
+    assert values == {"extender.enabled": "true"} | {
+        f"extender.{key}": value for key, value in expected.items()
+    }
+
+
+def test_an_extender_that_writes_the_status_is_alone():
+    values = chart_values("http://a.example.org:10270/scheduler", write_status=True)
+    assert values == {"extender.enabled": "true", "extender.writeStatus": "true", "scheduler.replicas": "0"}
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("http://127.0.0.1:10270/scheduler", "127.0.0.1 is the machine itself"),
+        ("http://10.1.2.3/scheduler", "name the port"),
+        ("http://10.1.2.3:443/scheduler", "1024 or above"),
+        ("http://moorage-extender.moorage.svc:10270/scheduler", "is the name of a Service"),
+    ],
+)
+def test_where_the_chart_cannot_put_it(url, words):
+    with pytest.raises(BadUrl, match=words):
+        check_url(url, Way.HELM)
 
 
 @pytest.mark.parametrize(

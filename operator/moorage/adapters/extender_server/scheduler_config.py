@@ -11,15 +11,20 @@ from urllib.parse import urlsplit
 
 import yaml
 
+from moorage.adapters.extender_server.chart_values import chart_steps, chart_values
+
 #: Where kubeadm keeps what its static pods read.
 _FILE = "/etc/kubernetes/moorage-scheduler.yaml"
+#: Below that a container needs a capability, which the chart's has not.
+_LEAST_PORT = 1024
 _SCHEDULER_CONF = "/etc/kubernetes/scheduler.conf"
 
 
 class Way(StrEnum):
-    """How the kube-scheduler that calls us is deployed."""
+    """How the kube-scheduler that calls us is deployed; ``HELM``: by kubeadm, and we by the chart."""
 
     KUBEADM = "kubeadm"
+    HELM = "helm"
     K3S = "k3s"
     CONFIGMAP = "configmap"
     PLAIN = "plain"
@@ -27,7 +32,7 @@ class Way(StrEnum):
     @property
     def host_network(self) -> bool:
         """Whether it is on its node's network, and resolves names as the node does."""
-        return self in (Way.KUBEADM, Way.K3S)
+        return self in (Way.KUBEADM, Way.HELM, Way.K3S)
 
 
 class BadUrl(ValueError):
@@ -47,6 +52,10 @@ class Wanted:
     ca_file: str = ""
     cert_file: str = ""
     key_file: str = ""
+    #: What else the chart is to be told of, for ``Way.HELM``.
+    full: bool = False
+    write_status: bool = False
+    scheduler_names: tuple[str, ...] = ()
 
 
 def check_url(url: str, way: Way, *, bind: bool = False) -> None:
@@ -66,6 +75,15 @@ def check_url(url: str, way: Way, *, bind: bool = False) -> None:
             "node's network and asks the node's DNS, so it would never find it. Run the extender beside each "
             "kube-scheduler and give http://127.0.0.1:PORT/PREFIX, or give the ClusterIP of the Service, with TLS "
             "(or, if that kube-scheduler runs in the pod network with dnsPolicy ClusterFirst, --way configmap)"
+        )
+    if way is Way.HELM and _is_loopback(host):
+        raise BadUrl(
+            f"url: {host} is the machine itself, and the chart's extender is in the pod network: give the ClusterIP of "
+            "its Service, or a node's address and a NodePort; for one beside each kube-scheduler, --way kubeadm"
+        )
+    if way is Way.HELM and (parts.port or 0) < _LEAST_PORT:
+        raise BadUrl(
+            f"url: name the port, {_LEAST_PORT} or above, as in http://{parts.netloc}:10270/scheduler"
         )
     if bind and parts.scheme == "http" and not _is_loopback(host):
         raise BadUrl(
@@ -123,7 +141,7 @@ def configuration(wanted: Wanted) -> dict[str, Any]:
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
     }
-    if wanted.way is Way.KUBEADM:
+    if wanted.way in (Way.KUBEADM, Way.HELM):
         result["clientConnection"] = {"kubeconfig": _SCHEDULER_CONF}
     if wanted.way is Way.K3S:
         result["clientConnection"] = {"kubeconfig": "/var/lib/rancher/k3s/server/cred/scheduler.kubeconfig"}
@@ -168,7 +186,7 @@ def text(wanted: Wanted) -> str:
     )
     remarks = why.splitlines() + ([] if wanted.bind else [_BEST_EFFORT])
     lines = [row for remark in remarks for row in _wrapped(remark)]
-    lines += ["", *_STEPS[wanted.way].splitlines()]
+    lines += ["", *_steps(wanted)]
     head = "".join(f"# {line}".rstrip() + "\n" for line in lines)
     document = yaml.safe_dump(config, sort_keys=False)
     if wanted.way is Way.CONFIGMAP:
@@ -178,6 +196,29 @@ def text(wanted: Wanted) -> str:
             f"data:\n  config.yaml: |\n{data}"
         )
     return head + document
+
+
+def _steps(wanted: Wanted) -> list[str]:
+    told = _STEPS[Way.KUBEADM if wanted.way is Way.HELM else wanted.way].splitlines()
+    if wanted.way in (Way.KUBEADM, Way.HELM) and urlsplit(wanted.url).scheme == "https":
+        told.insert(
+            -1, "The files of tlsConfig need a mount like that, too: kubeadm mounts nothing of pki there."
+        )
+    if wanted.way is not Way.HELM:
+        return told
+    values = chart_values(
+        wanted.url,
+        bind=wanted.bind,
+        full=wanted.full,
+        write_status=wanted.write_status,
+        client_certificates=bool(wanted.cert_file),
+        scheduler_names=wanted.scheduler_names,
+    )
+    return [
+        *chart_steps(wanted.url, values),
+        "Then kube-scheduler, here as kubeadm has it (else see --way).",
+        *told,
+    ]
 
 
 def _wrapped(remark: str) -> list[str]:
