@@ -118,6 +118,7 @@ class ExtenderApp:
             settings=Settings(),
             score_plugins=score_plugins(additions),
             status=settings.write_status and "status of policies" not in off,
+            exact=settings.enable_bind,
         )
         self._streams = PolicyStreams(client, self.policies.event, self.metrics)
         tls = None

@@ -34,7 +34,8 @@ class Policies:
     """All that has to do with policies and waits for the network.
 
     ``holds`` is what pods are read with; ``look_again`` reads all of them once more.
-    ``score_plugins`` are the names of what policies may weigh.
+    ``score_plugins`` are the names of what policies may weigh.  ``status``: whether it is written; not ``exact``: it
+    says that what counts is best effort.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class Policies:
         settings: Settings,
         score_plugins: frozenset[str],
         status: bool = True,
+        exact: bool = True,
     ) -> None:
         self._metrics = metrics
         self._holds = holds
@@ -79,6 +81,7 @@ class Policies:
             leading=leading,
             failures=lambda text: holds.failures.get(text, (0, "")),
             count=metrics.policy_status_written,
+            exact=exact,
         )
 
     async def first(self) -> None:

@@ -7,6 +7,7 @@ import pytest
 from moorage.adapters.kube.policy_conditions import Usage, merge_patch, needs_usage, status_of
 from moorage.adapters.kube.policy_register import KnownPolicy
 from moorage.core.model.policy import (
+    LimitRule,
     LoadRules,
     Mode,
     NodeFacts,
@@ -14,6 +15,8 @@ from moorage.core.model.policy import (
     OnStale,
     Policy,
     PolicyRef,
+    Pool,
+    Pools,
     Preference,
     Scoring,
     Speaks,
@@ -26,6 +29,7 @@ from moorage.core.model.policy_report import (
     PolicyReport,
     PoolUse,
 )
+from tests.kit.policy_builders import labelled
 
 REF = PolicyRef("", "p")
 NOW = 1767225600.0
@@ -62,6 +66,45 @@ def conditions(status: dict[str, Any]) -> dict[str, tuple[str, str, str]]:
 
 def of(found: KnownPolicy, report: PolicyReport | None = None, usage: Usage = MEASURED):
     return conditions(status_of(found, report, usage, NOW))
+
+
+COUNTING: list[tuple[dict[str, Any], str]] = [
+    ({"limits": (LimitRule("zone", 1),)}, "limits"),
+    ({"pools": Pools((Pool("all", labelled({})),))}, "pools"),
+    ({"nodes": NodeRules(keep_free={"cpu": 10})}, "nodes.keepFree"),
+    (
+        {"limits": (LimitRule("zone", 1),), "nodes": NodeRules(keep_free={"cpu": 10})},
+        "limits, nodes.keepFree",
+    ),
+]
+
+
+@pytest.mark.parametrize(("fields", "named"), COUNTING, ids=[named for _, named in COUNTING])
+def test_what_counts_is_best_effort_for_who_binds_without_asking(fields: dict[str, Any], named: str):
+    found = known(in_force=policy(**fields))
+
+    def effective(exact: bool) -> tuple[str, str, str]:
+        return conditions(status_of(found, None, MEASURED, NOW, exact=exact))["Effective"]
+
+    assert effective(True) == ("True", "Enforced", "generation 1 is in force")
+    status, reason, message = effective(False)
+    assert (status, reason) == ("True", "Enforced")
+    assert message == (
+        f"generation 1 is in force; best effort, as pods are bound without asking again: {named} "
+        "(moorage extender --enable-bind makes that exact)"
+    )
+
+
+def test_what_does_not_count_is_exact_for_everybody():
+    fields: dict[str, Any] = {"nodes": NodeRules(selector=labelled({"disk": "ssd"}))}
+    status = status_of(known(in_force=policy(**fields)), None, MEASURED, NOW, exact=False)
+    assert conditions(status)["Effective"] == ("True", "Enforced", "generation 1 is in force")
+    canary = policy(canary_percent=20, limits=(LimitRule("zone", 1),))
+    _, reason, message = conditions(status_of(known(in_force=canary), None, MEASURED, NOW, exact=False))[
+        "Effective"
+    ]
+    assert reason == "Canary"
+    assert "for 20 % of the owners; best effort" in message
 
 
 def test_a_policy_in_force():

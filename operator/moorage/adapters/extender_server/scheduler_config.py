@@ -82,9 +82,7 @@ def check_url(url: str, way: Way, *, bind: bool = False) -> None:
             "its Service, or a node's address and a NodePort; for one beside each kube-scheduler, --way kubeadm"
         )
     if way is Way.HELM and (parts.port or 0) < _LEAST_PORT:
-        raise BadUrl(
-            f"url: name the port, {_LEAST_PORT} or above, as in http://{parts.netloc}:10270/scheduler"
-        )
+        raise BadUrl(f"url: name the port, {_LEAST_PORT} or above, as in http://10.96.0.77:10270/scheduler")
     if bind and parts.scheme == "http" and not _is_loopback(host):
         raise BadUrl(
             f"url: the extender binds for another machine only over TLS with client certificates: https://{host}…, "

@@ -44,13 +44,16 @@ def status_of(
     usage: Usage,
     now: float,
     failures: tuple[int, str] = (0, ""),
+    *,
+    exact: bool = True,
 ) -> dict[str, Any]:
     """The status of a policy; parts that are empty are left out.
 
     Without a ``report`` (the engine has not heard of it yet), the figures stay as they are while a generation is in
     force.  ``failures`` are those of its expression over pods, which the engine does not see: how many, and the last.
+    Not ``exact``: who binds pods does not ask once more, so what counts pods or room is best effort.
     """
-    conditions = [_accepted(known), _effective(known), _conflicted(report, known)]
+    conditions = [_accepted(known), _effective(known, exact), _conflicted(report, known)]
     if known.newest is not None and needs_usage(known.newest):
         conditions.append(_metrics(known.newest, report, usage))
     before = {c.get("type"): c for c in _objects(known.status.get("conditions"))}
@@ -93,7 +96,19 @@ def _accepted(known: KnownPolicy) -> dict[str, Any]:
     return _condition("Accepted", False, "Invalid", f"{wrong} (generation {known.generation}; {stays})")
 
 
-def _effective(known: KnownPolicy) -> dict[str, Any]:
+def _counting(policy: Policy) -> list[str]:
+    """The fields of the spec that go by which pods are where, and so by what was decided a moment ago."""
+    nodes = policy.nodes
+    found = {
+        "limits": policy.limits,
+        "pools": policy.pools,
+        "nodes.keepFree": nodes is not None and nodes.keep_free,
+        "spread": policy.spread,
+    }
+    return [name for name, there in found.items() if there]
+
+
+def _effective(known: KnownPolicy, exact: bool) -> dict[str, Any]:
     policy = known.in_force
     if known.waiting is not None:
         text = f"pods are looked at anew for the expression of generation {known.waiting.generation}"
@@ -107,7 +122,14 @@ def _effective(known: KnownPolicy) -> dict[str, Any]:
         return _condition("Effective", False, "Audit", "spec.mode is Audit: decisions are only compared")
     text = f"generation {policy.generation} is in force"
     if policy.canary_percent is not None:
-        return _condition("Effective", True, "Canary", f"{text} for {policy.canary_percent} % of the owners")
+        text = f"{text} for {policy.canary_percent} % of the owners"
+    if not exact and (counting := _counting(policy)):
+        text = (
+            f"{text}; best effort, as pods are bound without asking again: {', '.join(counting)} "
+            "(moorage extender --enable-bind makes that exact)"
+        )
+    if policy.canary_percent is not None:
+        return _condition("Effective", True, "Canary", text)
     earlier = policy.generation != known.generation
     return _condition("Effective", True, "EarlierGeneration" if earlier else "Enforced", text)
 

@@ -49,6 +49,7 @@ class PolicyStatusWriter:
     """``reports`` gives the engine's figures, ``failures`` those of an expression over pods.
 
     ``count`` is told how each write ended: written, dropped, failed.
+    ``exact``: see ``status_of``.
     """
 
     def __init__(
@@ -62,6 +63,7 @@ class PolicyStatusWriter:
         leading: Callable[[], bool],
         failures: Callable[[str], tuple[int, str]] = lambda _: (0, ""),
         count: Callable[[str], None] = lambda _: None,
+        exact: bool = True,
     ) -> None:
         self._client = client
         self._register = register
@@ -71,6 +73,7 @@ class PolicyStatusWriter:
         self._leading = leading
         self._failures = failures
         self._count = count
+        self._exact = exact
         self._latest: dict[PolicyRef, PolicyReport] = {}
         self._written: dict[PolicyRef, _Written] = {}
         self._settled: dict[PolicyRef, object] = {}  # what was looked at when there was nothing to write
@@ -160,7 +163,7 @@ class PolicyStatusWriter:
         )
         if self._settled.get(known.ref) == seen:
             return None  # as at the last look, which is the rule
-        status = status_of(known, report, usage, self._clock.now(), failures)
+        status = status_of(known, report, usage, self._clock.now(), failures, exact=self._exact)
         if status != known.status and not self._is_written(known, status):
             return known, status
         self._settled[known.ref] = seen
