@@ -15,30 +15,45 @@ from tests.kit.operator import Operator
 NAMESPACE = "harbour"
 NAME = "sea"
 Right = tuple[str, str, str]  # API group, resource (with its subresource), verb
+_LEASES: Right = ("coordination.k8s.io", "leases", "create")
 
 
 class Release:
-    """A release of the chart in a namespace of its own, and its service account."""
+    """A release of the chart in a namespace of its own, and the service account of its scheduler or its extender."""
 
-    def __init__(self, control_plane: ControlPlane, home: Path, values: Path | dict[str, Any]) -> None:
+    def __init__(
+        self,
+        control_plane: ControlPlane,
+        home: Path,
+        values: Path | dict[str, Any],
+        *,
+        component: str = "scheduler",
+    ) -> None:
         self.control_plane = control_plane
         self.cluster: Client = control_plane.admin
         self.helm = Helm(home, kubeconfig=control_plane.kubeconfig)
-        self.values = values
-        self.helm.run("install", NAME, CHART, "-n", NAMESPACE, "--create-namespace", *self.helm.given(values))
-        self.deployment = self.cluster.get("Deployment", "sea-moorage", NAMESPACE)
+        self.component = component
+        self.name = "sea-moorage" if component == "scheduler" else f"sea-moorage-{component}"
+        self.apply(values)
         self.account = self.deployment["spec"]["template"]["spec"]["serviceAccountName"]
         self.user = f"system:serviceaccount:{NAMESPACE}:{self.account}"
         self.kubeconfig = token_for(control_plane, self.account)
-        self._await_rights()
+        self.await_rights()
+
+    def apply(self, values: Path | dict[str, Any]) -> None:
+        """Install it, or have it be by these values and no others."""
+        self.values = values
+        options = ("-n", NAMESPACE, "--create-namespace", "--reset-values", *self.helm.given(values))
+        self.helm.run("upgrade", "--install", NAME, CHART, *options)
+        self.deployment = self.cluster.get("Deployment", self.name, NAMESPACE)
 
     @property
     def arguments(self) -> list[str]:
         """How the container starts Moorage, but for the port, which the test chooses."""
         (container,) = self.deployment["spec"]["template"]["spec"]["containers"]
         command, *options = container["args"]
-        assert command == "run"
-        return [option for option in options if not option.startswith("--metrics-listen=")]
+        assert command == {"scheduler": "run"}.get(self.component, self.component)
+        return [option for option in options if not option.startswith(("--metrics-listen=", "--listen="))]
 
     def operator(self, **options: Any) -> Operator:
         """A replica with the chart's arguments and the account's rights, and no others."""
@@ -47,10 +62,9 @@ class Release:
     @property
     def granted(self) -> set[Right]:
         """What the roles in the cluster allow."""
-        roles = (
-            self.cluster.get("ClusterRole", f"{NAMESPACE}-sea-moorage"),
-            self.cluster.get("Role", "sea-moorage", NAMESPACE),
-        )
+        roles = [self.cluster.get("ClusterRole", f"{NAMESPACE}-{self.name}")]
+        if self.component == "scheduler":
+            roles.append(self.cluster.get("Role", self.name, NAMESPACE))
         return {right for role in roles for rule in role["rules"] for right in rights(rule)}
 
     def requests(self) -> Iterator[tuple[Right, Obj]]:
@@ -61,24 +75,25 @@ class Release:
                 resource = "/".join(filter(None, (of["resource"], of.get("subresource"))))
                 yield (of.get("apiGroup", ""), resource, event["verb"]), event
 
-    def _await_rights(self) -> None:
+    def await_rights(self) -> None:
         """The API server's authorizer reads roles from a cache."""
+        last = max(self.granted) if self.component != "scheduler" else _LEASES
+        wait_for(lambda: self.may(last), 30, "the roles are in force")
+
+    def may(self, right: Right) -> bool:
+        """What the API server's authorizer says."""
+        group, resource, verb = right
+        resource, _, subresource = resource.partition("/")
+        asked = {"group": group, "resource": resource, "subresource": subresource, "verb": verb}
+        if right == _LEASES:
+            asked["namespace"] = NAMESPACE
         review = {
             "apiVersion": "authorization.k8s.io/v1",
             "kind": "SubjectAccessReview",
-            "spec": {
-                "user": self.user,
-                "resourceAttributes": {
-                    "group": "coordination.k8s.io", "resource": "leases", "verb": "create", "namespace": NAMESPACE,
-                },
-            },
-        }  # fmt: skip
+            "spec": {"user": self.user, "resourceAttributes": asked},
+        }
         path = self.cluster.path("SubjectAccessReview", api_version="authorization.k8s.io/v1")
-        wait_for(
-            lambda: self.cluster.request("POST", path, review)["status"]["allowed"],
-            30,
-            "the roles are in force",
-        )
+        return bool(self.cluster.request("POST", path, review)["status"]["allowed"])
 
 
 def rights(rule: Obj) -> Iterator[Right]:
