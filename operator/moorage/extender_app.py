@@ -11,6 +11,7 @@ import logging
 import ssl
 from collections.abc import Callable
 
+from moorage.adapters.extender_server.guard import Limits
 from moorage.adapters.extender_server.server import ExtenderServer, listens_on_loopback
 from moorage.adapters.extender_server.tls import TlsFiles
 from moorage.adapters.extender_server.verbs import Verbs
@@ -130,6 +131,7 @@ class ExtenderApp:
             ExtenderMetrics(self.metrics.registry),
             prefix=settings.prefix,
             tls=tls,
+            limits=Limits(body=settings.max_body << 20),
         )
         self._debug = DebugEndpoint(dumps_of(self.engine, client))
         self.metrics.on_scrape(self._refresh_gauges)

@@ -28,6 +28,7 @@ def test_every_option_is_a_variable():
             "MOORAGE_CLIENT_CA": "ca",
             "MOORAGE_DRAIN": "10s",
             "MOORAGE_DEBUG_LISTEN": "127.0.0.1:9",
+            "MOORAGE_MAX_BODY": "64",
             "MOORAGE_KUBECONFIG": "",
         }
     )
@@ -45,6 +46,7 @@ def test_every_option_is_a_variable():
         None,
         10.0,
         Listen("127.0.0.1", 9),
+        64,
     )
     assert settings.changed(prefix="/x", full=None).prefix == "/x"
     assert settings.changed(full=None).full
@@ -55,6 +57,9 @@ def test_every_option_is_a_variable():
     [
         ({"MOORAGE_LISTEN": "off"}, "MOORAGE_LISTEN: must be HOST:PORT"),
         ({"MOORAGE_DEBUG_LISTEN": ":9"}, "debug-listen: must be a loopback address"),
+        ({"MOORAGE_MAX_BODY": "lots"}, "MOORAGE_MAX_BODY: must be a whole number"),
+        ({"MOORAGE_MAX_BODY": "257"}, "max-body: must be between 1 and 256 MiB"),
+        ({"MOORAGE_MAX_BODY": "0"}, "max-body: must be between 1 and 256 MiB"),
         ({"MOORAGE_FULL": "maybe"}, "MOORAGE_FULL: must be true or false"),
         ({"MOORAGE_PREFIX": "sched uler"}, "prefix: must be a path"),
         ({"MOORAGE_PREFIX": "x"}, "prefix: must be a path"),

@@ -20,6 +20,9 @@ from moorage.runtime.settings import (
 #: Whose pods a kube-scheduler places that was told of no other name.
 KUBE_SCHEDULER = "default-scheduler"
 
+#: MiB; larger requests would leave no room for others.
+MOST_BODY = 256
+
 _LISTEN = Listen("127.0.0.1", 10270)
 _PREFIX = re.compile(r"(/[A-Za-z0-9._~-]+)*/?")
 
@@ -28,9 +31,9 @@ _PREFIX = re.compile(r"(/[A-Za-z0-9._~-]+)*/?")
 class ExtenderSettings:
     """All options of ``moorage extender`` as a server; durations in seconds.
 
-    ``scheduler_name``: whose pods it binds.  ``write_status``: nobody else
-    writes the policies' status.  ``drain``: for how long it answers on after it was told to stop, so that
-    who is in front of it can notice.  ``kubeconfig`` and ``context`` as for ``moorage run``.
+    ``scheduler_name``: whose pods it binds.  ``write_status``: nobody else writes the policies' status.  ``drain``: for
+    how long it answers on after it was told to stop, so that who is in front of it can notice.  ``max_body``: how large
+    a request may be, in MiB.  ``kubeconfig`` and ``context`` as for ``moorage run``.
     """
 
     listen: Listen = _LISTEN
@@ -46,6 +49,7 @@ class ExtenderSettings:
     context: str | None = None
     drain: float = 3.0
     debug_listen: Listen | None = None
+    max_body: int = 32
 
     def __post_init__(self) -> None:
         check_debug_listen(self.debug_listen)
@@ -58,6 +62,8 @@ class ExtenderSettings:
             raise SettingsError(f"{missing}: is missing, and {given} is of no use without it")
         if self.client_ca and not self.tls_cert:
             raise SettingsError("client-ca: needs tls-cert and tls-key, as certificates are part of TLS")
+        if not 1 <= self.max_body <= MOST_BODY:
+            raise SettingsError(f"max-body: must be between 1 and {MOST_BODY} MiB, not {self.max_body}")
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str]) -> ExtenderSettings:
@@ -87,6 +93,12 @@ def parse_listen(text: str) -> Listen:
     return listen
 
 
+def _parse_whole(text: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,9}", text):
+        raise SettingsError(f"must be a whole number, not {text!r}")
+    return int(text)
+
+
 _PARSERS: Mapping[str, Any] = {
     "listen": parse_listen,
     "full": parse_bool,
@@ -95,4 +107,5 @@ _PARSERS: Mapping[str, Any] = {
     "scheduler_name": parse_names,
     "drain": parse_seconds,
     "debug_listen": Listen.parse,
+    "max_body": _parse_whole,
 }

@@ -124,12 +124,28 @@ async def test_wrong_requests(rig):
     }
 
 
-async def test_a_huge_body():
-    async with ExtenderRig(limits=Limits(body=10_000)) as rig:
-        status, answer = await rig.post("/scheduler/filter", b" " * 20_000)
-        assert status == 413
-        assert "Request Entity Too Large" in answer["Error"]
+async def test_a_huge_body(caplog):
+    async with ExtenderRig(limits=Limits(body=1 << 18)) as rig:
+        assert (await rig.post("/scheduler/filter", b" " * (1 << 18)))[0] == 400, "is read, and is no JSON"
+
+        async def pieces():
+            for _ in range(20):
+                yield b" " * 100_000
+
+        for _ in range(2):
+            status, answer = await rig.post("/scheduler/filter", b" " * (1 << 19))
+            assert status == 413
+            assert answer["Error"] == (
+                "the body has 0.5 MiB, more than the 0.25 MiB that are read (--max-body): have kube-scheduler send the "
+                "names of nodes, by nodeCacheCapable: true"
+            )
+        async with rig.session.post(
+            f"{rig.base}/scheduler/prioritize", data=pieces(), headers=JSON
+        ) as response:
+            assert response.status == 413
+            assert (await response.json())["Error"].startswith("the body is larger than the 0.25 MiB")
         assert (await rig.post("/scheduler/filter", args()))[0] == 200
+        assert caplog.text.count("is refused: the body has 0.5 MiB") == 1, "the log is not flooded"
     async with ExtenderRig(limits=Limits(bodies=10_000)) as rig:
         status, answer = await rig.post("/scheduler/filter", b" " * 20_000)
         assert (status, answer) == (503, {"Error": "too much is being asked at the same time"})

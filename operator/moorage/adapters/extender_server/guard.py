@@ -14,13 +14,16 @@ from aiohttp import web
 class Limits:
     """``request`` seconds for a whole request to come in, ``idle`` for the first one to begin, ``stalled`` for a client
     to read on when it has stopped reading an answer; ``body`` bytes a request, ``bodies`` all at the same time.
+
+    Parsing takes 5 ms or so a megabyte, during which nothing else is answered: the parser holds the interpreter's
+    lock, in a thread of its own, too.
     """
 
     connections: int = 512
     request: float = 15.0
     idle: float = 120.0
     stalled: float = 15.0
-    body: int = 128 << 20
+    body: int = 32 << 20
     bodies: int = 512 << 20
 
 

@@ -176,7 +176,7 @@ def text(wanted: Wanted) -> str:
         weight=wanted.weight,
         points=wanted.weight * 100,
         cache=str(not wanted.whole_nodes).lower(),
-        names="whole nodes are sent, which costs both sides more."
+        names="whole nodes are sent, which costs both sides more, and 32 MiB (--max-body) of them at most are read."
         if wanted.whole_nodes
         else "names are enough.",
         ignorable=_NOT_IGNORABLE if wanted.bind else _IGNORABLE,

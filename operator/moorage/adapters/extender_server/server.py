@@ -29,7 +29,9 @@ _OLDER = {
     "/scheduler/bind": "bind",
 }
 _JSON = "application/json"
-_CHUNK = 1 << 20
+_MIB = 1 << 20
+#: How often the log tells that requests are too large.
+_TELL_AGAIN = 60.0
 _HANDSHAKE = 10.0
 #: Far longer than the 90 s after which kube-scheduler drops an idle connection, so that no request of its own meets
 #: one that is just being closed.
@@ -62,6 +64,7 @@ class ExtenderServer:
         self._bodies = 0  # bytes of requests under way
         self._under_way = 0
         self._draining = False
+        self._told = float("-inf")
 
     # -- life ------------------------------------------------------------------------------------
 
@@ -157,8 +160,10 @@ class ExtenderServer:
             began = time.perf_counter()
             answered = self._not_allowed(verb, request)
             if answered is None:
-                size = request.content_length or _CHUNK
-                if self._bodies + size > self._limits.bodies:
+                size = request.content_length or _MIB
+                if (request.content_length or 0) > self._limits.body:
+                    answered = self._too_large(request)
+                elif self._bodies + size > self._limits.bodies:
                     answered = Answered(503, writing.error("too much is being asked at the same time"))
                 else:
                     self._bodies += size
@@ -166,12 +171,27 @@ class ExtenderServer:
                         content = await request.read()
                         self._guards.received(request.protocol)
                         answered = await answer(content)
+                    except web.HTTPRequestEntityTooLarge:
+                        answered = self._too_large(request)
                     finally:
                         self._bodies -= size
             self._metrics.answered(verb, answered.status, answered.outcome, time.perf_counter() - began)
             return web.Response(status=answered.status, body=answered.body, content_type=_JSON)
 
         return serve
+
+    def _too_large(self, request: web.Request) -> Answered:
+        size = request.content_length
+        found = "the body is larger" if size is None else f"the body has {size / _MIB:.1f} MiB, more"
+        text = (
+            f"{found} than the {self._limits.body / _MIB:g} MiB that are read (--max-body): have kube-scheduler send "
+            "the names of nodes, by nodeCacheCapable: true"
+        )
+        now = time.monotonic()
+        if now - self._told >= _TELL_AGAIN:
+            self._told = now
+            logger.warning("A request to %s is refused: %s", request.path, text)
+        return Answered(413, writing.error(text))
 
     def _not_allowed(self, verb: str, request: web.Request) -> Answered | None:
         """Who asks, and how, before anything is read."""
