@@ -8,7 +8,7 @@ from moorage.core.model.decision import Rejection
 from moorage.core.model.events import NodeApplied, PolicyApplied
 from moorage.core.model.extender import Filtered, NoAnswer, Prioritized
 from moorage.core.model.instructions import Bind
-from moorage.core.model.policy import NodeRules
+from moorage.core.model.policy import NodeRules, Scoring
 from moorage.core.profile import NO_ADDITIONS, extender_profile
 from moorage.core.respondent import Respondent
 from moorage.plugins.declare import collecting
@@ -114,3 +114,17 @@ def test_one_that_raises_is_no_answer_and_is_named(full):
     assert isinstance(answer, NoAnswer)
     assert "broken" in answer.message
     assert "no such rack" in answer.message
+
+
+def test_a_policy_weighs_it_like_any_other():
+    def best(**weights):
+        policies = [make_policy("p", scoring=Scoring(weights=weights))] if weights else []
+        plugins = (
+            cheap(),
+            moorage.score(name="dearer")(lambda pod, nodes: nodes.label_number("price", default=0)),
+        )
+        answer = asked(False, *plugins, policies=policies).prioritize(web(), NAMES, NOW)
+        return max(answer.scores, key=lambda pair: pair[1])
+
+    assert best(cheaper=3) == ("c", 8)
+    assert best(dearer=4) == ("a", 8)

@@ -66,11 +66,13 @@ def _is_address(host: str) -> bool:
 
 def chart_steps(url: str, values: dict[str, str]) -> list[str]:
     """How to install it, as lines of text; the command among them can be copied as it is."""
+    certified = "extender.tls.secretName" in values
+    end = "," if certified else ":"
     fixed = values.get("extender.service.clusterIP")
     lines = [
-        "Helm: install the extender so that it answers at this URL (or change the release that is there),"
+        f"Helm: install the extender so that it answers at this URL (or change the release that is there){end}"
     ]
-    if "extender.tls.secretName" in values:
+    if certified:
         authority = " --from-file=ca.crt" if "extender.tls.clientCA" in values else ""
         lines += [
             f"with its certificate, which must be for {urlsplit(url).hostname}:",
