@@ -226,9 +226,11 @@ def test_the_configuration_can_be_read(helm: Helm) -> None:
     assert configuration.warnings == ()
 
 
-def test_the_roles_grant_what_is_checked_and_nothing_else(helm: Helm) -> None:
-    objects = helm.template(VALUES / "default.yaml")
-    wide = {(p.group, p.resource, verb) for p in PERMISSIONS for verb in p.verbs if p.scope is Scope.CLUSTER}
+@pytest.mark.parametrize("explain", [False, True])
+def test_the_roles_grant_what_is_checked_and_nothing_else(helm: Helm, explain: bool) -> None:
+    objects = helm.template({"rbac.explain": explain})
+    wide = {(p.group, p.resource, verb) for p in PERMISSIONS for verb in p.verbs
+            if p.scope is Scope.CLUSTER and (explain or p.feature != "explain endpoint")}  # fmt: skip
     near = {
         (p.group, p.resource, verb) for p in PERMISSIONS for verb in p.verbs if p.scope is not Scope.CLUSTER
     }
@@ -273,7 +275,7 @@ def test_the_extender_may_write_only_bindings_and_only_if_told_to(helm: Helm) ->
 
 @pytest.mark.parametrize("feature", sorted({p.feature for p in PERMISSIONS if p.feature}))
 def test_a_feature_can_be_denied(helm: Helm, feature: str) -> None:
-    objects = helm.template({"rbac.without": [feature]})
+    objects = helm.template({"rbac.without": [feature], "rbac.explain": True})
     expected = {(p.group, p.resource, verb) for p in PERMISSIONS for verb in p.verbs
                 if p.scope is Scope.CLUSTER and p.feature != feature}  # fmt: skip
     assert flat(only(objects, "ClusterRole")["rules"]) == expected

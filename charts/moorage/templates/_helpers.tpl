@@ -73,9 +73,11 @@ files/permissions.yaml is written from the list that Moorage itself checks at it
 {{- if $values.extender.full }}{{ $cases = append $cases "full" }}{{ end }}
 {{- if $values.extender.bind.enabled }}{{ $cases = append $cases "bind" }}{{ end }}
 {{- if $values.extender.writeStatus }}{{ $cases = append $cases "status" }}{{ end }}
+{{- $without := $values.rbac.without }}
+{{- if not $values.rbac.explain }}{{ $without = append $without "explain endpoint" }}{{ end }}
 {{- $lease := include "moorage.leaseName" .root }}
 {{- range index $all .component }}
-{{- if and (eq .scope $.scope) (not (has .feature $values.rbac.without)) (has .when $cases) }}
+{{- if and (eq .scope $.scope) (not (has .feature $without)) (has .when $cases) }}
 # {{ .why }}{{ with .feature }} ({{ . }}){{ end }}
 - apiGroups: [{{ .group | quote }}]
   resources: [{{ .resource | quote }}]
