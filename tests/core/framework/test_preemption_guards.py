@@ -32,7 +32,8 @@ def test_without_rules_every_victim_is_allowed():
 
 
 @pytest.mark.parametrize(
-    ("gap", "priority", "allowed"), [(0, 9, True), (1, 9, True), (5, 5, True), (5, 6, False)]
+    ("gap", "priority", "allowed"),
+    [(0, 9, True), (0, 10, False), (1, 9, True), (1, 10, False), (5, 5, True), (5, 6, False)],
 )
 def test_the_gap_in_priority_must_be_wide_enough(gap, priority, allowed):
     assert guards(min_priority_gap=gap).allow(POD, other(priority), 0.0) is allowed

@@ -213,3 +213,52 @@ def test_fields_that_are_lost_are_those_of_pods_that_were_asked_about():
     assert book.lost(winner.ref) == ()
     book.remove(winner.ref)
     assert book.lost(loser.ref) == ()
+
+
+def test_fields_that_are_lost_are_in_order_of_name_whoever_wins():
+    weights = {"ImageLocality": "z", "NodeAffinity": "a"}
+    winners = [
+        make_policy(name, precedence=1, scoring=Scoring(weights={plugin: 1}))
+        for plugin, name in weights.items()
+    ]
+    loser = make_policy("p", scoring=Scoring(weights=dict.fromkeys(weights, 5)))
+    book = book_of(*winners, loser)
+    book.shaping(make_pod("x"))
+    assert [(lost.field, lost.winner.name) for lost in book.lost(loser.ref)] == [
+        ("scoring.weights.ImageLocality", "z"),
+        ("scoring.weights.NodeAffinity", "a"),
+    ]
+
+
+def test_what_is_remembered_of_a_pod_ends_with_what_it_was_worked_out_from():
+    half = make_policy("half", uid="u", canary_percent=50)
+    book = book_of(half, make_policy("batch", labels={"tier": "batch"}), make_policy("e", expression="e"))
+    owners = [OwnerRef("Job", f"job-{number}") for number in range(40)]
+    pod = make_pod("a", owner=owners[0])
+    (inside, outside) = (
+        next(o for o in owners if takes_part(half, owner_key(replace(pod, owner=o))) is wanted)
+        for wanted in (True, False)
+    )
+
+    def names(**changes):
+        return [ref.name for ref in book.shaping(replace(pod, **changes)).refs]
+
+    one_change_each = (
+        ({"owner": inside}, ["half"]),
+        ({"owner": outside, "labels": {"tier": "batch"}}, ["batch"]),
+        ({"owner": outside, "holds": frozenset({"e"})}, ["e"]),
+    )
+    for changes, selecting in one_change_each:
+        assert names(owner=outside) == []
+        assert names(**changes) == selecting
+    assert names(owner=outside) == []
+
+
+def test_labels_of_a_namespace_end_what_is_remembered_of_its_pods():
+    namespaces = {"x": {"team": "data"}}
+    book = book_of(make_policy("p", namespace_labels={"team": "data"}), namespaces=namespaces)
+    pod = make_pod("a", namespace="x")
+    assert [ref.name for ref in book.shaping(pod).refs] == ["p"]
+    namespaces["x"] = {}
+    book.namespace_changed("x")
+    assert book.shaping(pod).refs == ()

@@ -145,3 +145,12 @@ def test_the_end_is_what_a_look_at_every_half_hour_finds(policies, late):
     assert next_flip(merged, NOON, now, calendar_of) == flip
     if held is not None:
         assert held.until == flip
+
+
+def test_the_local_time_is_that_of_the_policy_that_holds():
+    open_now = make_policy(
+        "open", precedence=1, windows=(window("", "08:00", "20:00", "Asia/Tokyo", hold=True),)
+    )
+    night = make_policy("night", windows=(window("", "22:00", "23:00", BERLIN),))
+    held = hold([open_now, night])
+    assert (held.policies, held.zone) == ((night.ref,), ZoneInfo(BERLIN))

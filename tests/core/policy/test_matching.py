@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moorage.core.model.policy import Mode
+from moorage.core.model.policy import Mode, Policy, PolicyRef, Selection
+from moorage.core.model.selector import LabelSelector, Operator, Requirement
 from moorage.core.policy.matching import Aspects, in_scope, selects
 from tests.kit.models import make_pod
 from tests.kit.policy_builders import make_policy
@@ -99,3 +100,27 @@ def test_labels_that_no_selector_names_make_no_difference():
     assert aspects.key(one) == aspects.key(odd)
     assert aspects.key(one) != aspects.key(make_pod("a", labels={"tier": "batch"}))
     assert aspects.key(one) != aspects.key(make_pod("a"))
+
+
+def test_what_any_of_the_policies_names_tells_pods_apart():
+    policies = [
+        make_policy(labels={"a": "1"}, priority_classes=("low",), scheduler_names=("x",), expression="e"),
+        make_policy(labels={"a": "2"}, expression="f"),
+    ]
+    aspects = Aspects(policies)
+    pods = [
+        make_pod("a", scheduler_name="moorage"),
+        make_pod("a", scheduler_name="x"),
+        make_pod("a", priority_class="low"),
+        *(make_pod("a", labels={"a": value}) for value in "123"),
+        *(make_pod("a", holds=frozenset({text})) for text in "ef"),
+    ]
+    assert len({aspects.key(pod) for pod in pods}) == len(pods)
+
+
+@pytest.mark.parametrize("operator", [Operator.GT, Operator.LT])
+def test_of_a_label_that_is_compared_every_value_counts(operator):
+    selection = Selection(LabelSelector((Requirement("n", operator, ("5",)),)))
+    aspects = Aspects([Policy(PolicyRef("", "p"), selection=selection)])
+    less, more = (make_pod("a", labels={"n": value}) for value in ("4", "6"))
+    assert aspects.key(less) != aspects.key(more)

@@ -1,5 +1,7 @@
 """What adds up, what only one can set, and who loses."""
 
+import pytest
+
 from moorage.core.model.policy import (
     AvoidedTaint,
     Backoff,
@@ -138,6 +140,11 @@ def test_limits_of_use_add_up_and_targets_do_not():
     assert merged.shaping == (first.ref, second.ref)
 
 
+def test_a_limit_of_use_needs_no_target():
+    policy = make_policy("a", load=LoadRules(limit={"cpu": 85}))
+    assert merge([policy]).load == ((policy.ref, policy.load),)
+
+
 def test_guards_of_preemption_are_the_strictest_of_all():
     first = make_policy("a", preemption=PreemptionRules(min_victim_runtime=60.0, max_victims=3))
     second = make_policy(
@@ -151,6 +158,11 @@ def test_guards_of_preemption_are_the_strictest_of_all():
     assert merge([make_policy("d")]).preemption is None
 
 
+def test_no_victims_and_no_gap_are_rules_like_others():
+    policy = make_policy("a", preemption=PreemptionRules(min_priority_gap=0, max_victims=0))
+    assert merge([policy, make_policy("b")]).preemption == policy.preemption
+
+
 def test_preferences_add_up_and_a_protected_resource_counts_once():
     prefer = Preference(5, LabelSelector())
     first = make_policy("a", precedence=1, scoring=Scoring(prefer=(prefer,), protect=("gpu",)))
@@ -162,3 +174,42 @@ def test_preferences_add_up_and_a_protected_resource_counts_once():
 
 def test_who_sets_nothing_shapes_nothing():
     assert merge([make_policy("a"), make_policy("b", nodes=NodeRules())]).shaping == (PolicyRef("", "b"),)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"windows": (window("", "1:00", "2:00"),)},
+        {"nodes": NodeRules()},
+        {"pools": Pools((Pool("x", LabelSelector()),))},
+        {"spread": (SpreadRule("zone"),)},
+        {"limits": (LimitRule("host", 1),)},
+        {"scoring": Scoring(strategy=MOST)},
+        {"scoring": Scoring(weights={"ImageLocality": 0})},
+        {"scoring": Scoring(prefer=(Preference(5, LabelSelector()),))},
+        {"scoring": Scoring(protect=("gpu",))},
+        {"load": LoadRules(target={"cpu": 60})},
+        {"load": LoadRules(limit={"cpu": 85})},
+        {"preemption": PreemptionRules(never=True)},
+        {"backoff": Backoff(initial=1.0)},
+        {"backoff": Backoff(longest=1.0)},
+        {"pending_deadline": 60.0},
+    ],
+    ids=str,
+)
+def test_every_field_alone_shapes(fields):
+    policy = make_policy("a", **fields)
+    assert merge([policy]).shaping == (policy.ref,)
+
+
+def test_who_loses_every_field_shapes_nothing():
+    fields = {"scoring": Scoring(strategy=MOST, weights={"ImageLocality": 1}), "backoff": Backoff(1.0, 2.0)}
+    first, second = make_policy("a", precedence=1, **fields), make_policy("b", **fields)
+    merged = merge([first, second])
+    assert [lost.field for ref, lost in merged.lost if ref == second.ref] == [
+        "scoring.strategy",
+        "scoring.weights.ImageLocality",
+        "backoff.initial",
+        "backoff.max",
+    ]
+    assert merged.shaping == (first.ref,)
