@@ -195,6 +195,7 @@ def test_figures_begin_anew_when_the_policy_changes():
 
 
 def test_samples_are_bounded_and_the_latest():
+    assert SAMPLES <= 16, "the status of a policy takes no more"
     driven = cluster(audit(nodes=NOWHERE))
     driven.tell(*[make_pod(f"w{n:02}", cpu=10) for n in range(SAMPLES + 5)])
     driven.run()

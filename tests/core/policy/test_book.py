@@ -262,3 +262,13 @@ def test_labels_of_a_namespace_end_what_is_remembered_of_its_pods():
     namespaces["x"] = {}
     book.namespace_changed("x")
     assert book.shaping(pod).refs == ()
+
+
+def test_a_canary_holds_back_its_own_policy_only():
+    half = make_policy("half", uid="u", canary_percent=50)
+    book = book_of(half, make_policy("all"))
+    pods = [make_pod(f"x{n}", uid=f"uid-{n}", owner=OwnerRef("Job", f"job-{n}")) for n in range(40)]
+    taking_part = [takes_part(half, owner_key(pod)) for pod in pods]
+    assert [keys(book, pod) for pod in pods] == [["all", "half"] if part else ["all"] for part in taking_part]
+    assert [book.is_of(half, pod) for pod in pods] == taking_part
+    assert set(taking_part) == {True, False}

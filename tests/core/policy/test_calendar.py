@@ -190,3 +190,20 @@ def test_what_was_asked_before_does_not_matter(windows, moments, minutes):
         instant = at(moment) + 60 * minutes
         assert used.admits(instant) == Calendar(windows).admits(instant)
         assert used.next_change(instant) == Calendar(windows).next_change(instant)
+
+
+def test_what_is_open_at_the_first_look_may_have_opened_two_days_before():
+    night = Calendar([window("Mon", "22:00", "06:00")])
+    assert night.admits(at("2026-12-01 03:00"))
+    behind = "Etc/GMT+12"  # half a day behind UTC
+    whole_day = Calendar([window("Mon", "13:00", "13:00", behind)])
+    noon = at("2026-12-02 00:30")
+    assert noon == at("2026-12-01 12:30", behind)
+    assert whole_day.admits(noon)
+    assert whole_day.next_change(noon) == noon + 1800
+
+
+def test_a_look_at_the_end_of_what_was_worked_out_goes_on():
+    calendar = Calendar([window("Mon", "09:00", "10:00")])
+    assert calendar.next_change(at("2026-11-30 00:00")) == at("2026-11-30 09:00")
+    assert calendar.next_change(at("2026-12-13 00:00")) == at("2026-12-14 09:00")

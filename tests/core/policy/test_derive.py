@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from moorage.core.framework.points import Point
-from moorage.core.framework.resource_scoring import StrategyType, Weighted
+from moorage.core.framework.resource_scoring import ScoringStrategy, StrategyType, Weighted
 from moorage.core.model.policy import (
     Backoff,
     LimitRule,
@@ -82,6 +82,13 @@ def test_a_strategy_replaces_that_of_fit_and_nothing_else():
     assert found.strategy.resources == (Weighted("cpu", 3),)
     assert found.strategy.shape == ((0, 0), (100, 10))
     assert found.ignored == frozenset({"x/y"})
+
+
+def test_a_strategy_that_names_no_resources_looks_at_the_usual_ones():
+    rule = StrategyRule("MostAllocated", ())
+    found = plugin(derived(scoring=Scoring(strategy=rule)), "NodeResourcesFit")
+    assert found.strategy == ScoringStrategy(StrategyType.MOST_ALLOCATED)
+    assert found.strategy.resources == (Weighted("cpu", 1), Weighted("memory", 1))
 
 
 def test_weights_replace_those_of_the_profile_one_by_one():

@@ -343,6 +343,15 @@ def test_a_backoff_of_the_pods_own(own, seconds):
     assert [queue._backoff_seconds(WEB, count) for count in range(1, 6)] == seconds
 
 
+def test_errors_go_by_a_backoff_of_the_pods_own_too():
+    own = Backoff(initial=3.0)
+    queue = SchedulingQueue(lambda pod, since: (since,), lambda pod: {}, backoff_of=lambda pod: own)
+    queue.add(WEB, 100.0, gated=False)
+    queue.pop(100.0)
+    queue.retry_after_error(WEB.uid, 100.0)
+    assert queue.get(WEB.uid).backoff_until == 103.0
+
+
 def test_pods_of_other_profiles_wait_apart_until_they_are_regrouped():
     """The names of plugins are the same, what wakes them is not."""
     sleepy: dict = {"Fit": (WakesOn(Resource.NODE, Action.DELETE),)}

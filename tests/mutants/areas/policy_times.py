@@ -28,6 +28,7 @@ MUTATIONS = (
     ),
     _windows.mutation("over midnight is on the same day", "else day + timedelta(days=1)", "else day"),
     _windows.mutation("what began yesterday is over", "_BEFORE = 3", "_BEFORE = 0"),
+    _windows.mutation("no clock is behind UTC's", "_BEFORE = 3", "_BEFORE = 1"),
     _windows.mutation("next week is too far", "_AHEAD = 15", "_AHEAD = 6"),
     _windows.mutation("all clocks are UTC's", "tzinfo=window.zone", "tzinfo=UTC"),
     _windows.mutation("of two the second", "fold=0", "fold=1"),
@@ -120,11 +121,6 @@ MUTATIONS = (
         "no end without an opening",
         "return lifted if change is None else",
         "return None if change is None else",
-    ),
-    _delay.mutation(
-        "the least of all counts for all",
-        "at >= since + policy.max_delay",
-        "at >= since + min(policy.max_delay, 3600.0)",
     ),
     _delay.mutation(
         "it runs though gates are there",
