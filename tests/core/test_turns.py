@@ -1,5 +1,7 @@
 """Turns without an engine around them: a line of pods, each with one turn at a time."""
 
+from dataclasses import replace
+
 import pytest
 
 from moorage.core.framework.runner import Runner
@@ -94,6 +96,31 @@ def test_a_pod_that_leaves_takes_its_turn_with_it():
     world.add()
     world.queue.remove(POD.uid)
     assert world.turns.next_turn() is None
+
+
+def test_a_pod_that_was_held_is_as_old_as_it_was():
+    world = World(make_policy(labels={"tier": "batch"}, windows=NIGHT))
+    world.add(replace(POD, labels={"tier": "batch"}))
+    world.add(make_pod("young"), at("2026-12-01 21:00"))
+    ten = at("2026-12-01 22:00")
+    world.turns.due(ten)
+    assert [world.queue.pop(ten).pod.name for _ in range(2)] == ["web", "young"]
+
+
+def test_the_end_of_a_hold_is_the_end_of_what_is_told_about_it():
+    policy = make_policy(windows=NIGHT)
+    world = World(policy)
+    world.census.enter(POD.uid, (policy.ref,))
+    world.add()
+    assert [blocked.plugin for blocked in world.census.blocked(policy.ref, 5)] == ["PolicyWindows"]
+    world.turns.due(at("2026-12-01 22:00"))
+    assert world.census.blocked(policy.ref, 5) == ()
+
+
+def test_a_deadline_begins_when_the_gates_are_gone():
+    world = World(make_policy(pending_deadline=60.0))
+    world.add(replace(POD, ungated=NOON + 30))
+    assert world.turns.next_turn() == NOON + 90
 
 
 def test_time_does_not_count_for_gated_pods():

@@ -73,6 +73,12 @@ def test_after_its_longest_delay_a_pod_goes_anyway():
     assert hold([night], now=NOON + 2 * HOUR) is None
 
 
+def test_a_delay_ends_a_hold_that_no_window_does():
+    always = make_policy("always", windows=(window("", "00:00", "00:00", hold=True),), max_delay=2 * HOUR)
+    assert hold([always]).until == NOON + 2 * HOUR
+    assert hold([always], now=NOON + 2 * HOUR) is None
+
+
 def test_a_delay_beyond_the_opening_changes_nothing():
     night = make_policy("night", windows=(window("", "22:00", "06:00"),), max_delay=20 * HOUR)
     assert hold([night]).until == at("2026-12-01 22:00")
