@@ -60,7 +60,7 @@ def test_the_same_choice_is_no_difference():
     told = driven.run()
     assert placements(told) == {"web": "b"}
     assert audited(told) == [("web", "audited", False)]
-    assert report(driven).samples == ()
+    assert report(driven) == AuditReport(evaluated=1, different=0, skipped=0, samples=())
 
 
 def test_another_node():
@@ -171,8 +171,9 @@ def test_each_policy_is_tried_alone():
 
 
 def test_the_enforced_policies_apply_in_the_audit_too():
-    driven = cluster(make_policy("on", nodes=SSD), audit(nodes=NodeRules(selector=labelled({"disk": "ssd"}))))
-    driven.tell(make_pod("web", cpu=100))
+    """Without them the pod would go to the node that is free."""
+    driven = cluster(make_policy("on", nodes=SSD), audit(nodes=NodeRules()))
+    driven.tell(make_pod("there", node="b", cpu=3000), make_pod("web", cpu=100))
     told = driven.run()
     assert placements(told) == {"web": "b"}
     assert audited(told) == [("web", "audited", False)]
