@@ -203,8 +203,9 @@ def test_every_field_alone_shapes(fields):
 
 
 def test_who_loses_every_field_shapes_nothing():
-    fields = {"scoring": Scoring(strategy=MOST, weights={"ImageLocality": 1}), "backoff": Backoff(1.0, 2.0)}
-    first, second = make_policy("a", precedence=1, **fields), make_policy("b", **fields)
+    scoring, backoff = Scoring(strategy=MOST, weights={"ImageLocality": 1}), Backoff(1.0, 2.0)
+    first = make_policy("a", precedence=1, scoring=scoring, backoff=backoff)
+    second = make_policy("b", scoring=scoring, backoff=backoff)
     merged = merge([first, second])
     assert [lost.field for ref, lost in merged.lost if ref == second.ref] == [
         "scoring.strategy",

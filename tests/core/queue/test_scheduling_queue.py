@@ -349,7 +349,9 @@ def test_errors_go_by_a_backoff_of_the_pods_own_too():
     queue.add(WEB, 100.0, gated=False)
     queue.pop(100.0)
     queue.retry_after_error(WEB.uid, 100.0)
-    assert queue.get(WEB.uid).backoff_until == 103.0
+    queued = queue.get(WEB.uid)
+    assert queued is not None
+    assert queued.backoff_until == 103.0
 
 
 def test_pods_of_other_profiles_wait_apart_until_they_are_regrouped():
