@@ -76,8 +76,10 @@ def web(name="web", **fields):
 # -- filter ----------------------------------------------------------------------------------------
 
 
-def test_without_policies_all_nodes_pass_even_unknown_ones():
-    assert Asked().filter(web(cpu=99_000), ["c", "a", "x"]) == Filtered(("c", "a", "x"))
+def test_without_policies_all_nodes_pass_that_are_known():
+    assert Asked().filter(web(cpu=99_000), ["c", "a"]) == Filtered(("c", "a"))
+    assert Asked().filter(web(cpu=99_000), ["c", "x", "a"]) == Filtered(("c", "a"), {"x": UNKNOWN})
+    assert Asked().filter(web(), ["x"], unseen=[make_node("x")]) == Filtered(("x",))
 
 
 def test_nodes_keep_their_order_and_reasons_are_told():
