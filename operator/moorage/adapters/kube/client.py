@@ -201,11 +201,15 @@ class KubeClient:
                     **self._extra,
                 ) as response:
                     if response.status == 200:
+                        transport = response.connection and response.connection.transport
                         try:
                             yield response
                         finally:
-                            # Never back to the pool: the rest of an endless answer would have to be read.
+                            # Never back to the pool: the rest of an endless answer would have to be read.  And no
+                            # goodbye by TLS: for a peer that is silent it would keep the connection half a minute.
                             response.close()
+                            if transport is not None:
+                                transport.abort()
                         return
                     failure = error_from_answer(response.status, response.headers, await response.read())
             except (aiohttp.ClientError, TimeoutError, OSError, RuntimeError) as error:
