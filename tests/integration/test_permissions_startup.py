@@ -90,7 +90,8 @@ def test_with_just_the_permissions_that_are_listed_it_does_everything(
         metrics = policies.condition(policy, "MetricsAvailable")
         assert metrics["reason"] == "NotServed", "it may ask"
         assert "Forbidden" not in operator.log
-        assert operator.log.count("WARNING") == 1, "of the metrics"
+        warnings = [line for line in operator.log.splitlines() if "WARNING" in line]
+        assert not [line for line in warnings if "is off" in line or "403" in line], warnings
     assert operator.process.returncode == 0
 
 
