@@ -163,16 +163,16 @@ def test_it_does_not_bind_unless_told_to(crowd: ControlPlane) -> None:
 
 
 def test_scheduling_goes_on_while_it_is_away(crowd: ControlPlane) -> None:
-    """Killed in the middle of 200 pods: all are placed; when it is back the policy applies again."""
+    """Killed in the middle of 500 pods: all are placed; when it is back the policy applies again."""
     cluster = crowd.admin
     cluster.apply(
-        [node(f"n{index}", pods="200", **{"disk": "ssd"} if index == 0 else {}) for index in range(4)]
+        [node(f"n{index}", pods="500", **{"disk": "ssd"} if index == 0 else {}) for index in range(4)]
     )
     cluster.apply([selecting("web", nodes=SSD)])
     with Extender(crowd) as extender:
         wait_for_policies(cluster, extender, 1)
         with kube_scheduler(crowd, extender.url):
-            first, second = ([of("web", index) for index in part] for part in (range(100), range(100, 200)))
+            first, second = ([of("web", index) for index in part] for part in (range(250), range(250, 500)))
             creator = threading.Thread(target=cluster.apply, args=(first,), kwargs={"threads": 2})
             creator.start()
             cluster.wait_for(lambda: by_node(cluster, "web").total() >= 40, _WAIT)
@@ -180,7 +180,7 @@ def test_scheduling_goes_on_while_it_is_away(crowd: ControlPlane) -> None:
             before = by_node(cluster, "web")
             creator.join()
             cluster.apply(second)
-            cluster.wait_for(lambda: by_node(cluster, "web").total() == 200, _WAIT, "no pod is lost")
+            cluster.wait_for(lambda: by_node(cluster, "web").total() == 500, _WAIT, "no pod is lost")
             assert before["n0"] >= 40
             assert len(by_node(cluster, "web")) == 4  # without it pods go everywhere
             with Extender(crowd, port=extender.port) as again:
