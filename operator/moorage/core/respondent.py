@@ -64,19 +64,9 @@ class Respondent:
             return Filtered((), refusals.failed, refusals.unresolvable)
         try:
             with self._with(unseen):
-                return self._filter(view, names) if view.runner.filters else self._known(names)
+                return self._filter(view, names)
         except PluginError as error:
             return NoAnswer(str(error))
-
-    def _known(self, names: Sequence[str]) -> Filtered:
-        """The nodes that we know: of the others we could not say later what we have let pass."""
-        known = self._rows(names) >= 0
-        if known.all():
-            return Filtered(tuple(names))
-        refusals = Refusals()
-        refusals.add([names[i] for i in np.flatnonzero(~known).tolist()], _UNKNOWN)
-        passed = tuple(names[i] for i in np.flatnonzero(known).tolist())
-        return Filtered(passed, refusals.failed, refusals.unresolvable)
 
     def _filter(self, view: Vantage, names: Sequence[str]) -> Filtered:
         runner, pod, around = view.runner, view.pod, view.around
